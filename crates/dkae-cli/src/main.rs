@@ -1,0 +1,3 @@
+//! The command `dkae`.
+
+fn main() {}

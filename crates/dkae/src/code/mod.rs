@@ -1,0 +1,1 @@
+//! What one does with codes: PCA, k-means, walks, denoising.

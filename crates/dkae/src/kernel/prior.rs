@@ -1,0 +1,35 @@
+//! The two traits of this module.
+//!
+//! A [`Kernel`] is a similarity between any rows: an analytic formula, or mixtures that were fitted on some rows. A
+//! [`Prior`] is the matrix P that a kernel makes of one particular set of rows, without that matrix ever being stored:
+//! training asks only for "P between these rows and those".
+
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+use crate::Result;
+
+/// The kernel matrix P of a set of rows, answered block by block.
+pub trait Prior: Sync {
+    /// How many rows P is about.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes P between `rows` and `columns` (row numbers below [`len`](Prior::len), repetitions allowed) into `out`.
+    fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>);
+}
+
+/// A similarity between any rows of the width it was made for.
+pub trait Kernel: Sync {
+    /// P of these rows; rows the kernel was not fitted on are as good as any.
+    fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>>;
+
+    /// Writes the kernel between the rows of `a` and the rows of `b` into `out`.
+    fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()>;
+
+    /// One line for people and model files: the kernel and its settings.
+    fn describe(&self) -> String;
+}

@@ -1,0 +1,1 @@
+//! The autoencoder itself: activations, layers, initial weights, and the model file.

@@ -1,0 +1,1 @@
+//! Fitting the autoencoder: the loss and its gradient, Adam, pretraining, checkpoints.
