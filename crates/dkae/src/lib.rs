@@ -14,7 +14,9 @@ pub mod data;
 mod error;
 pub mod kernel;
 pub mod math;
+pub mod method;
 pub mod net;
 pub mod train;
 
 pub use error::{Error, Result};
+pub use method::{Classify, Embed, Invert};

@@ -1,0 +1,33 @@
+//! What methods have in common, so that an experiment or a user can swap one for another: what embeds rows, what maps
+//! an embedding back, what names the class of a row.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::Result;
+
+/// Maps rows to a new space, rows it was not fitted on included.
+pub trait Embed: Sync {
+    /// How many features a row must have.
+    fn input_width(&self) -> usize;
+
+    /// How many coordinates an embedded row has.
+    fn width(&self) -> usize;
+
+    /// Embeds rows, one output row per input row.
+    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>>;
+}
+
+/// Maps embedded rows back to inputs.
+pub trait Invert: Embed {
+    /// The inputs that these embedded rows stand for.
+    fn invert(&self, z: ArrayView2<f32>) -> Result<Array2<f32>>;
+}
+
+/// Names the class of a row.
+pub trait Classify: Sync {
+    /// How many features a row must have.
+    fn input_width(&self) -> usize;
+
+    /// The class of each row, as the indices that were used in fitting.
+    fn classify(&self, x: ArrayView2<f32>) -> Result<Vec<u32>>;
+}
