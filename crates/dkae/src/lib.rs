@@ -15,6 +15,7 @@ mod error;
 pub mod kernel;
 pub mod math;
 pub mod method;
+pub mod metrics;
 pub mod net;
 pub mod train;
 

@@ -1,5 +1,7 @@
 //! Rows in: one reader per file format, and what happens to rows before anything is learned from them.
 
+pub mod atomic;
+
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

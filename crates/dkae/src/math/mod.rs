@@ -2,6 +2,7 @@
 
 pub mod distance;
 pub mod eigen;
+pub mod elementwise;
 pub mod gemm;
 pub mod rng;
 pub mod threads;

@@ -1,1 +1,12 @@
 //! The autoencoder itself: activations, layers, initial weights, and the model file.
+
+mod activation;
+mod autoencoder;
+mod layer;
+mod model;
+pub(crate) mod store;
+
+pub use activation::Activation;
+pub use autoencoder::{Architecture, Autoencoder};
+pub use layer::Layer;
+pub use model::{About, Model, Record};

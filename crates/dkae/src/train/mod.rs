@@ -1,1 +1,20 @@
 //! Fitting the autoencoder: the loss and its gradient, Adam, pretraining, checkpoints.
+
+mod adam;
+mod batches;
+mod checkpoint;
+mod evaluate;
+mod loss;
+mod observe;
+mod schedule;
+mod step;
+mod trainer;
+
+pub use adam::Adam;
+pub use batches::{Batches, Noise};
+pub use checkpoint::Checkpoint;
+pub use evaluate::evaluate;
+pub use observe::{Event, Observer, Phase};
+pub use schedule::{Length, Schedule};
+pub use step::{Losses, Workspace};
+pub use trainer::{Rows, Trainer};

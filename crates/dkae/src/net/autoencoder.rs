@@ -1,0 +1,261 @@
+//! The stacked autoencoder as a function: rows to codes, codes to rows.
+//!
+//! Level 0 is the input, level L the code. `encode` goes up, `h_l = s(W_l h_{l-1} + b_l)`; `decode` comes down,
+//! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks of [`BLOCK`], always full ones (the last is padded), so that
+//! every row meets the same sequence of operations whatever block it is in: codes do not depend on how rows are cut up.
+
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::math::{gemm, threads};
+use crate::net::{Activation, Layer};
+use crate::{Error, Result};
+
+/// Rows in a block: four tiles of the matrix product; a single row costs as much as this many.
+const BLOCK: usize = 192;
+
+/// The shape of an autoencoder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Architecture {
+    /// Width of a row.
+    pub input: usize,
+    /// Widths of the layers above it; the last is the code's.
+    pub layers: Vec<usize>,
+    /// Activation of the hidden layers, in encoder and decoder.
+    pub hidden: Activation,
+    /// Activation of the code.
+    pub code: Activation,
+    /// Activation of the reconstruction.
+    pub output: Activation,
+    /// Whether the decoder uses the encoder's weights, transposed.
+    pub tied: bool,
+}
+
+impl Architecture {
+    /// Activation of the units at a level, in encoder and decoder alike.
+    pub fn activation(&self, level: usize) -> Activation {
+        match level {
+            0 => self.output,
+            l if l == self.layers.len() => self.code,
+            _ => self.hidden,
+        }
+    }
+
+    /// Width of a level; level 0 is the input.
+    pub fn width(&self, level: usize) -> usize {
+        if level == 0 { self.input } else { self.layers[level - 1] }
+    }
+
+    /// Whether this can be built: at least one layer, no empty one.
+    pub fn check(&self) -> Result<()> {
+        if self.input == 0 {
+            return Err(Error::Data("the rows have no features: nothing to learn from".into()));
+        }
+        if self.layers.is_empty() {
+            return Err(Error::setting("layers", "expected at least the width of the code, found an empty list"));
+        }
+        if let Some(i) = self.layers.iter().position(|&w| w == 0) {
+            return Err(Error::setting("layers", format!("layer {} has width 0; every layer needs a unit", i + 1)));
+        }
+        Ok(())
+    }
+
+    /// How many weights and biases there are.
+    pub fn parameters(&self) -> usize {
+        (0..self.layers.len())
+            .map(|l| {
+                let (inputs, outputs) = (self.width(l), self.width(l + 1));
+                inputs * outputs * if self.tied { 1 } else { 2 } + inputs + outputs
+            })
+            .sum()
+    }
+}
+
+/// As `784-500-500-2000-2000`.
+impl std::fmt::Display for Architecture {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}", self.input)?;
+        self.layers.iter().try_for_each(|w| write!(f, "-{w}"))
+    }
+}
+
+/// A stacked autoencoder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Autoencoder {
+    architecture: Architecture,
+    layers: Vec<Layer>,
+}
+
+impl Autoencoder {
+    /// A new one with Glorot weights.
+    pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
+        architecture.check()?;
+        let layers = (0..architecture.layers.len())
+            .map(|l| Layer::glorot(architecture.width(l), architecture.width(l + 1), architecture.tied, seed, l))
+            .collect();
+        Ok(Autoencoder { architecture, layers })
+    }
+
+    /// From layers that exist already; their shapes are checked against the architecture.
+    pub fn from_layers(architecture: Architecture, layers: Vec<Layer>) -> Result<Self> {
+        architecture.check()?;
+        let fits = layers.len() == architecture.layers.len()
+            && layers.iter().enumerate().all(|(l, layer)| {
+                let shape = (architecture.width(l + 1), architecture.width(l));
+                layer.weights.dim() == shape
+                    && layer.decoder_weights.as_ref().map(|w| w.dim()) == (!architecture.tied).then_some(shape)
+                    && (layer.bias.len(), layer.decoder_bias.len()) == shape
+                    && layer.weights.is_standard_layout()
+            });
+        if !fits {
+            return Err(Error::Data(format!("the layers do not have the shapes of {architecture}")));
+        }
+        Ok(Autoencoder { architecture, layers })
+    }
+
+    /// Its shape.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// Its layers, from the input up.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Its layers, to be trained.
+    pub fn layers_mut(&mut self) -> &mut [Layer] {
+        &mut self.layers
+    }
+
+    /// Codes of rows.
+    pub fn encode(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check_width("rows", x.ncols(), self.architecture.input)?;
+        Ok(self.by_blocks(x, self.architecture.width(self.layers.len()), |block| self.up(block)))
+    }
+
+    /// Rows of codes.
+    pub fn decode(&self, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check_width("codes", codes.ncols(), self.architecture.width(self.layers.len()))?;
+        Ok(self.by_blocks(codes, self.architecture.input, |block| self.down(block)))
+    }
+
+    /// Rows, encoded and decoded again; the codes are not kept.
+    pub fn reconstruct(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check_width("rows", x.ncols(), self.architecture.input)?;
+        Ok(self.by_blocks(x, self.architecture.input, |block| self.down(self.up(block))))
+    }
+
+    fn up(&self, mut h: Array2<f32>) -> Array2<f32> {
+        for (l, layer) in self.layers.iter().enumerate() {
+            h = propagate(h.view(), layer.weights.t(), &layer.bias, self.architecture.activation(l + 1));
+        }
+        h
+    }
+
+    fn down(&self, mut h: Array2<f32>) -> Array2<f32> {
+        for (l, layer) in self.layers.iter().enumerate().rev() {
+            h = propagate(h.view(), layer.back(), &layer.decoder_bias, self.architecture.activation(l));
+        }
+        h
+    }
+
+    /// Applies `f` to full blocks of rows, each block on one thread.
+    fn by_blocks(
+        &self,
+        x: ArrayView2<f32>,
+        width: usize,
+        f: impl Fn(Array2<f32>) -> Array2<f32> + Sync,
+    ) -> Array2<f32> {
+        let mut out = Array2::zeros((x.nrows(), width));
+        threads::run(|| {
+            out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter().zip(x.axis_chunks_iter(Axis(0), BLOCK)).for_each(
+                |(mut out, x): (ArrayViewMut2<f32>, _)| {
+                    let mut block = Array2::zeros((BLOCK, x.ncols()));
+                    block.slice_mut(s![..x.nrows(), ..]).assign(&x);
+                    out.assign(&f(block).slice(s![..x.nrows(), ..]));
+                },
+            );
+        });
+        out
+    }
+}
+
+/// `s(x w + bias)` for a block of rows.
+fn propagate(x: ArrayView2<f32>, w: ArrayView2<f32>, bias: &Array1<f32>, activation: Activation) -> Array2<f32> {
+    let mut z = Array2::zeros((x.nrows(), w.ncols()));
+    gemm::sequential(1.0, x, w, 0.0, z.view_mut());
+    z += bias;
+    activation.apply(z.as_slice_mut().expect("made in standard layout"), 0.0);
+    z
+}
+
+fn check_width(what: &str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Data(format!("the {what} have {found} columns, but the model was trained for {expected}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::rng::{Purpose, stream};
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    fn net(tied: bool) -> Autoencoder {
+        let architecture = Architecture {
+            input: 13,
+            layers: vec![9, 2],
+            hidden: Activation::Tanh,
+            code: Activation::Linear,
+            output: Activation::Sigmoid,
+            tied,
+        };
+        Autoencoder::new(architecture, 3).unwrap()
+    }
+
+    fn rows(n: usize) -> Array2<f32> {
+        let mut rng = stream(5, Purpose::Demo, 0, 0);
+        Array2::from_shape_simple_fn((n, 13), || rng.random::<f32>())
+    }
+
+    #[test]
+    fn encode_is_the_formula() {
+        let (net, x) = (net(false), rows(3));
+        let codes = net.encode(x.view()).unwrap();
+        for (x, code) in x.rows().into_iter().zip(codes.rows()) {
+            let h: Vec<f64> = (0..9)
+                .map(|i| (0..13).map(|j| f64::from(net.layers[0].weights[[i, j]] * x[j])).sum::<f64>().tanh())
+                .collect();
+            for (c, w) in code.iter().zip(net.layers[1].weights.rows()) {
+                let want: f64 = w.iter().zip(&h).map(|(&w, h)| f64::from(w) * h).sum();
+                assert!((f64::from(*c) - want).abs() < 1e-6);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn codes_and_rows_are_the_same_for_any_chunking(n in 1usize..500, cut in 0usize..500, tied: bool) {
+            let (net, x) = (net(tied), rows(n));
+            let cut = cut.min(n);
+            let whole = net.encode(x.view()).unwrap();
+            let back = net.decode(whole.view()).unwrap();
+            for (range, part) in [(0..cut, x.slice(s![..cut, ..])), (cut..n, x.slice(s![cut.., ..]))] {
+                let codes = net.encode(part).unwrap();
+                prop_assert_eq!(&codes, &whole.slice(s![range.clone(), ..]));
+                prop_assert_eq!(&net.decode(codes.view()).unwrap(), &back.slice(s![range.clone(), ..]));
+                prop_assert_eq!(&net.reconstruct(part).unwrap(), &back.slice(s![range, ..]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_width_names_both_numbers() {
+        let message = net(true).encode(Array2::zeros((2, 12)).view()).unwrap_err().to_string();
+        assert!(message.contains("12") && message.contains("13"), "{message}");
+    }
+}

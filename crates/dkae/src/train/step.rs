@@ -1,0 +1,299 @@
+//! One training step: forward, loss, backward, and the gradient of every weight. docs/method.md derives each line.
+//!
+//! A batch of k rows is kept features x rows, the rows contiguous and padded to a multiple of 16 with columns whose
+//! gradient is zero: that is the layout in which the products run fastest. Level l of the autoencoder has two matrices,
+//! each two batches wide:
+//!
+//! ```text
+//! up[l]   = [ h_l         | dec_l ]      h_l    activation in the encoder,  dec_l  gradient at the decoder's input to s
+//! down[l] = [ enc_l | h~_l        ]      h~_l   activation in the decoder,  enc_l  gradient at the encoder's input to s
+//! ```
+//!
+//! so that the gradient of tied weights, `enc_{l+1} h_l^T + h~_{l+1} dec_l^T`, is the single product
+//! `down[l+1] up[l]^T`. The step works on any run of levels: all of them in fine-tuning, two in pretraining.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
+
+use super::loss::CodeLoss;
+use crate::kernel::Prior;
+use crate::math::gemm;
+use crate::net::{Activation, Architecture, Autoencoder, Layer};
+use crate::{Error, Result};
+
+/// Rows of a product that one task computes; every width up to 2000 makes a few tasks, and packing the batch again for
+/// each does not show.
+const TASK: usize = 128;
+
+/// Both terms of the loss of one batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// Mean squared error per feature.
+    pub reconstruction: f32,
+    /// `L_c`; zero when the code loss takes no part.
+    pub code: f32,
+}
+
+impl Losses {
+    /// `(1 - lambda) L_r + lambda L_c`.
+    pub fn total(self, lambda: f32) -> f32 {
+        (1.0 - lambda) * self.reconstruction + lambda * self.code
+    }
+}
+
+/// Everything a step writes to: made once, so that steps allocate nothing.
+pub struct Workspace {
+    rows: usize,
+    /// Width of one batch: `rows`, padded.
+    padded: usize,
+    up: Vec<Array2<f32>>,
+    down: Vec<Array2<f32>>,
+    /// The clean input, when noise was put on it.
+    clean: Option<Array2<f32>>,
+    loss: CodeLoss,
+    gradients: Vec<Layer>,
+}
+
+impl Workspace {
+    /// For batches of `rows` rows of this autoencoder.
+    pub fn new(net: &Autoencoder, rows: usize) -> Self {
+        let shape = net.architecture();
+        let padded = rows.next_multiple_of(16);
+        let room = || (0..=shape.layers.len()).map(|l| Array2::zeros((shape.width(l), 2 * padded))).collect();
+        Workspace {
+            rows,
+            padded,
+            up: room(),
+            down: room(),
+            clean: None,
+            loss: CodeLoss::new(rows),
+            gradients: net.layers().iter().map(Layer::zeros_like).collect(),
+        }
+    }
+
+    /// Puts these rows of `x` at level 0.
+    pub fn load(&mut self, x: ArrayView2<f32>, batch: &[usize]) {
+        assert_eq!(batch.len(), self.rows, "rows of the batch");
+        // By blocks of features: a cache line of the target takes 16 rows, one of the source 16 features.
+        let features = 64;
+        self.up[0]
+            .slice_mut(s![.., ..self.rows])
+            .axis_chunks_iter_mut(Axis(0), features)
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(i, mut target)| {
+                let first = i * features;
+                let last = first + target.nrows();
+                for (mut column, &row) in target.columns_mut().into_iter().zip(batch) {
+                    column.assign(&x.slice(s![row, first..last]));
+                }
+            });
+        self.clean = None;
+    }
+
+    /// Disturbs the input at `level` with `noise(values)`; the clean one remains what has to be reconstructed.
+    pub fn disturb(&mut self, level: usize, noise: impl FnOnce(ArrayViewMut2<f32>)) {
+        let padded = self.padded;
+        let mut input = self.up[level].slice_mut(s![.., ..padded]);
+        self.clean = Some(input.to_owned());
+        noise(input.view_mut());
+    }
+
+    /// Encodes from the first level of `levels` to the last.
+    pub fn encode(&mut self, net: &Autoencoder, levels: Range<usize>) {
+        let padded = self.padded;
+        for l in levels {
+            let (below, above) = self.up.split_at_mut(l + 1);
+            let input = below[l].slice(s![.., ..padded]);
+            let output = above[0].slice_mut(s![.., ..padded]);
+            let layer = &net.layers()[l];
+            propagate(layer.weights.view(), input, layer.bias.as_slice(), net.architecture().activation(l + 1), output);
+        }
+    }
+
+    /// Decodes from the last level of `levels`, where the codes are what the encoder left, to the first.
+    fn decode(&mut self, net: &Autoencoder, levels: Range<usize>) {
+        let padded = self.padded;
+        self.down[levels.end].slice_mut(s![.., padded..]).assign(&self.up[levels.end].slice(s![.., ..padded]));
+        for l in levels.rev() {
+            let (below, above) = self.down.split_at_mut(l + 1);
+            let input = above[0].slice(s![.., padded..]);
+            let output = below[l].slice_mut(s![.., padded..]);
+            let layer = &net.layers()[l];
+            let activation = net.architecture().activation(l);
+            propagate(layer.back().t(), input, layer.decoder_bias.as_slice(), activation, output);
+        }
+    }
+
+    /// Forward and backward over `levels`, starting from what is at the first of them. Leaves the gradients of
+    /// `(1 - lambda) L_r + lambda L_c` in [`gradients`](Workspace::gradients). `prior` is P and the batch's rows in it;
+    /// without it the loss is `L_r`.
+    pub fn differentiate(
+        &mut self,
+        net: &Autoencoder,
+        levels: Range<usize>,
+        lambda: f32,
+        prior: Option<(&dyn Prior, &[usize])>,
+    ) -> Result<Losses> {
+        let lambda = if prior.is_some() { lambda } else { 0.0 };
+        self.encode(net, levels.clone());
+        self.decode(net, levels.clone());
+        let reconstruction = self.reconstruction_loss(net.architecture(), levels.start, 1.0 - lambda);
+        self.back_through_decoder(net, levels.clone());
+        let code = match prior {
+            Some((prior, batch)) if lambda > 0.0 => {
+                prior.block(batch, batch, self.loss.prior.view_mut());
+                let codes = self.up[levels.end].slice(s![.., ..self.rows]);
+                let gradient = self.down[levels.end].slice_mut(s![.., ..self.rows]);
+                self.loss.add_gradient(codes, lambda, gradient)?
+            }
+            _ => 0.0,
+        };
+        let losses = Losses { reconstruction, code };
+        if !(losses.reconstruction + losses.code).is_finite() {
+            return Err(Error::Numeric(
+                "the loss is not finite: training diverged; lower the learning rate or set a gradient clip".into(),
+            ));
+        }
+        self.back_through_encoder(net, levels.clone());
+        self.weight_gradients(net.architecture().tied, levels);
+        Ok(losses)
+    }
+
+    /// The gradients of the last call of [`differentiate`](Workspace::differentiate), layer by layer.
+    pub fn gradients(&self) -> &[Layer] {
+        &self.gradients
+    }
+
+    /// L_r at `level`, and `dec = 2 weight / (k d) (h~ - x) s'(h~)` there.
+    fn reconstruction_loss(&mut self, shape: &Architecture, level: usize, weight: f32) -> f32 {
+        let (k, padded, activation) = (self.rows, self.padded, shape.activation(level));
+        let width = shape.width(level);
+        let scale = 2.0 * weight / (k * width) as f32;
+        let (mut up, down) = (self.up[level].view_mut(), self.down[level].view());
+        let clean = self.clean.as_ref();
+        // Sums by fixed pieces, added in their order: the same for any number of threads.
+        let sum: f64 = up
+            .axis_chunks_iter_mut(Axis(0), TASK)
+            .into_par_iter()
+            .zip(down.axis_chunks_iter(Axis(0), TASK))
+            .enumerate()
+            .map(|(i, (mut up, down))| {
+                let mut sum = 0.0f64;
+                for (j, (mut up, down)) in up.rows_mut().into_iter().zip(down.rows()).enumerate() {
+                    let (input, delta) = up.as_slice_mut().expect("rows are contiguous").split_at_mut(padded);
+                    let output = &down.as_slice().expect("rows are contiguous")[padded..];
+                    let clean = clean.map(|c| c.row(i * TASK + j));
+                    let target = clean.as_ref().map_or(&*input, |c| c.as_slice().expect("rows are contiguous"));
+                    let mut row_sum = 0.0f32;
+                    for ((delta, &output), &target) in delta[..k].iter_mut().zip(&output[..k]).zip(&target[..k]) {
+                        let difference = output - target;
+                        row_sum += difference * difference;
+                        *delta = scale * difference;
+                    }
+                    sum += f64::from(row_sum);
+                    delta[k..].fill(0.0);
+                    activation.multiply_slope(delta, output);
+                }
+                sum
+            })
+            .collect::<Vec<f64>>()
+            .iter()
+            .sum();
+        (sum / (k * width) as f64) as f32
+    }
+
+    /// `dec_{l+1} = (V_l dec_l) s'(h~_{l+1})`; at the code the slope is left to the encoder's side.
+    fn back_through_decoder(&mut self, net: &Autoencoder, levels: Range<usize>) {
+        let padded = self.padded;
+        for l in levels.clone() {
+            let activation = net.architecture().activation(l + 1);
+            let (below, above) = self.up.split_at_mut(l + 1);
+            let input = below[l].slice(s![.., padded..]);
+            if l + 1 == levels.end {
+                let output = self.down[l + 1].slice_mut(s![.., ..padded]);
+                gemm::product_by_rows(1.0, net.layers()[l].back(), input, 0.0, output, TASK, |_, _| ());
+            } else {
+                let h = self.down[l + 1].slice(s![.., padded..]);
+                let output = above[0].slice_mut(s![.., padded..]);
+                back(net.layers()[l].back(), input, activation, h, output);
+            }
+        }
+    }
+
+    /// `enc_L` gets its slope; then `enc_l = (W_l^T enc_{l+1}) s'(h_l)` downwards.
+    fn back_through_encoder(&mut self, net: &Autoencoder, levels: Range<usize>) {
+        let padded = self.padded;
+        let activation = net.architecture().activation(levels.end);
+        self.down[levels.end]
+            .axis_iter_mut(Axis(0))
+            .into_par_iter()
+            .zip(self.up[levels.end].axis_iter(Axis(0)))
+            .for_each(|(mut down, up)| {
+                let delta = &mut down.as_slice_mut().expect("rows are contiguous")[..padded];
+                activation.multiply_slope(delta, &up.as_slice().expect("rows are contiguous")[..padded]);
+            });
+        for l in (levels.start + 1..levels.end).rev() {
+            let (below, above) = self.down.split_at_mut(l + 1);
+            let input = above[0].slice(s![.., ..padded]);
+            let output = below[l].slice_mut(s![.., ..padded]);
+            let h = self.up[l].slice(s![.., ..padded]);
+            back(net.layers()[l].weights.t(), input, net.architecture().activation(l), h, output);
+        }
+    }
+
+    fn weight_gradients(&mut self, tied: bool, levels: Range<usize>) {
+        let padded = self.padded;
+        for l in levels {
+            let gradient = &mut self.gradients[l];
+            let (down, up) = (self.down[l + 1].view(), self.up[l].view());
+            let (enc, h_decoder) = down.split_at(Axis(1), padded);
+            let (h, dec) = up.split_at(Axis(1), padded);
+            if tied {
+                gemm::product_by_rows(1.0, down, up.t(), 0.0, gradient.weights.view_mut(), TASK, |_, _| ());
+            } else {
+                gemm::product_by_rows(1.0, enc, h.t(), 0.0, gradient.weights.view_mut(), TASK, |_, _| ());
+                let own = gradient.decoder_weights.as_mut().expect("untied layers have decoder weights");
+                gemm::product_by_rows(1.0, h_decoder, dec.t(), 0.0, own.view_mut(), TASK, |_, _| ());
+            }
+            gradient.bias.iter_mut().zip(enc.rows()).for_each(|(b, row)| *b = row.sum());
+            gradient.decoder_bias.iter_mut().zip(dec.rows()).for_each(|(b, row)| *b = row.sum());
+        }
+    }
+}
+
+/// `output = s(w input + bias)`, features x rows.
+fn propagate(
+    w: ArrayView2<f32>,
+    input: ArrayView2<f32>,
+    bias: Option<&[f32]>,
+    activation: Activation,
+    output: ArrayViewMut2<f32>,
+) {
+    let bias = bias.expect("biases are contiguous");
+    gemm::product_by_rows(1.0, w, input, 0.0, output, TASK, |first, mut block| {
+        for (mut row, &bias) in block.rows_mut().into_iter().zip(&bias[first..]) {
+            activation.apply(row.as_slice_mut().expect("rows are contiguous"), bias);
+        }
+    });
+}
+
+/// `output = (w input) s'(h)`, features x rows.
+fn back(
+    w: ArrayView2<f32>,
+    input: ArrayView2<f32>,
+    activation: Activation,
+    h: ArrayView2<f32>,
+    output: ArrayViewMut2<f32>,
+) {
+    gemm::product_by_rows(1.0, w, input, 0.0, output, TASK, |first, mut block| {
+        for (mut row, h) in block.rows_mut().into_iter().zip(h.slice(s![first.., ..]).rows()) {
+            activation.multiply_slope(
+                row.as_slice_mut().expect("rows are contiguous"),
+                h.as_slice().expect("rows are contiguous"),
+            );
+        }
+    });
+}

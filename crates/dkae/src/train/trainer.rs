@@ -1,0 +1,454 @@
+//! The trainer: settings, and the run from random weights to a fitted model.
+//!
+//! First each layer by itself, from the input up: a small autoencoder that reconstructs the output of the layers below,
+//! which stay as they are; the last one, the code layer, already under the whole loss. Then all layers together. The
+//! weights kept are those with the best total loss on the validation rows, when there are any.
+
+use std::ops::{ControlFlow, Range};
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use super::adam::Adam;
+use super::batches::{Batches, Noise, Sampler};
+use super::checkpoint::{Checkpoint, Fingerprint};
+use super::evaluate::evaluate;
+use super::observe::{Event, Observer, Phase};
+use super::schedule::{Length, Schedule};
+use super::step::{Losses, Workspace};
+use crate::kernel::Prior;
+use crate::math::threads;
+use crate::net::{About, Activation, Architecture, Autoencoder, Layer, Model, Record};
+use crate::{Error, Result};
+
+/// How to train. `Default` is what most users want; [`Trainer::paper`] is the paper's setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Trainer {
+    /// Widths of the layers above the input; the last is the code's. Default 500, 500, 2000, 2000.
+    pub layers: Vec<usize>,
+    /// Activation of the hidden layers. Default relu.
+    pub hidden: Activation,
+    /// Activation of the code. Default linear.
+    pub code: Activation,
+    /// Activation of the reconstruction; by default sigmoid when every training value lies in [0, 1], else linear.
+    pub output: Option<Activation>,
+    /// Whether the decoder uses the encoder's weights, transposed. Default true.
+    pub tied: bool,
+    /// Weight of the code loss, in [0, 1]; 0 is the plain stacked autoencoder. Default 0.1.
+    pub lambda: f32,
+    /// Rows in a batch. Default 200.
+    pub batch: usize,
+    /// How batches are drawn. Default every row once per pass.
+    pub batches: Batches,
+    /// Steps of pretraining for each layer. Default 300.
+    pub pretrain: Length,
+    /// Steps of fine-tuning. Default 4000.
+    pub steps: Length,
+    /// Peak learning rate of Adam; by default chosen from the widths of the layers.
+    pub rate: Option<f64>,
+    /// How the rate changes. Default warm-up, then cosine.
+    pub schedule: Schedule,
+    /// Largest norm of the gradient; longer ones are shortened. Default no limit.
+    pub clip: Option<f32>,
+    /// Noise on the inputs. Default none.
+    pub noise: Noise,
+    /// Steps of fine-tuning between two looks at the validation rows. Default 250.
+    pub validate_every: u64,
+    /// Validation rows looked at, from the first; L_c costs the square of it. Default 4000.
+    pub validation_rows: usize,
+    /// Looks without improvement after which fine-tuning stops. Default never.
+    pub patience: Option<u64>,
+    /// Seed of everything random. Default 7.
+    pub seed: u64,
+}
+
+impl Default for Trainer {
+    fn default() -> Self {
+        Trainer {
+            layers: vec![500, 500, 2000, 2000],
+            hidden: Activation::Relu,
+            code: Activation::Linear,
+            output: None,
+            tied: true,
+            lambda: 0.1,
+            batch: 200,
+            batches: Batches::Permutation,
+            pretrain: Length::Steps(300),
+            steps: Length::Steps(4000),
+            rate: None,
+            schedule: Schedule::Cosine,
+            clip: None,
+            noise: Noise::None,
+            validate_every: 250,
+            validation_rows: 4000,
+            patience: None,
+            seed: 7,
+        }
+    }
+}
+
+/// Rows to learn from or to validate on, with their prior.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// The rows.
+    pub x: ArrayView2<'a, f32>,
+    /// P of these rows; may be missing when lambda is 0.
+    pub prior: Option<&'a dyn Prior>,
+}
+
+/// Where a run stands: everything the next step depends on, and what will be in the model file.
+#[derive(Clone)]
+pub(super) struct State {
+    /// Layer in pretraining, or the number of layers in fine-tuning.
+    pub phase: usize,
+    /// Steps taken in the phase.
+    pub step: u64,
+    pub net: Autoencoder,
+    pub adam: Adam,
+    /// The best on validation so far: total loss and layers.
+    pub best: Option<(f32, Vec<Layer>)>,
+    /// Looks at the validation rows since the best one.
+    pub looks_since_best: u64,
+    pub history: Vec<Record>,
+    /// Sums of the losses since the last record, and how many.
+    pub sums: (f64, f64, u64),
+}
+
+impl Trainer {
+    /// The paper's choices: sigmoid units throughout, a constant rate, batches drawn independently, 30 epochs of (n/k)^2
+    /// batches of pretraining per layer and 100 of fine-tuning. About a million steps at the paper's sizes.
+    pub fn paper() -> Self {
+        Trainer {
+            hidden: Activation::Sigmoid,
+            code: Activation::Sigmoid,
+            output: Some(Activation::Sigmoid),
+            batches: Batches::Independent,
+            pretrain: Length::PaperEpochs(30),
+            steps: Length::PaperEpochs(100),
+            rate: Some(1e-3),
+            schedule: Schedule::Constant,
+            ..Trainer::default()
+        }
+    }
+
+    /// Trains on all rows of `x`, aligned with `prior`.
+    pub fn fit(&self, x: ArrayView2<f32>, prior: &dyn Prior, observer: &mut dyn Observer) -> Result<Model> {
+        self.fit_validated(Rows { x, prior: Some(prior) }, None, None, observer)
+    }
+
+    /// Trains on `train`, watches `validation`, and goes on from `checkpoint` when its file is there.
+    pub fn fit_validated(
+        &self,
+        train: Rows,
+        validation: Option<Rows>,
+        checkpoint: Option<&Checkpoint>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
+        let architecture = self.architecture(train.x)?;
+        self.check("training", train)?;
+        if let Some(validation) = validation {
+            self.check("validation", validation)?;
+            if validation.x.ncols() != train.x.ncols() {
+                return Err(Error::Data(format!(
+                    "the validation rows have {} columns, the training rows {}",
+                    validation.x.ncols(),
+                    train.x.ncols()
+                )));
+            }
+        }
+        if self.batch > train.x.nrows() {
+            return Err(Error::setting(
+                "batch",
+                format!(
+                    "{} rows a batch, but there are {} training rows; use a smaller batch",
+                    self.batch,
+                    train.x.nrows()
+                ),
+            ));
+        }
+        let fingerprint = Fingerprint::of(self, train);
+        let net = Autoencoder::new(architecture, self.seed)?;
+        let mut state = State {
+            phase: 0,
+            step: 0,
+            adam: Adam::new(&net.layers()[..1]),
+            net,
+            best: None,
+            looks_since_best: 0,
+            history: Vec::new(),
+            sums: (0.0, 0.0, 0),
+        };
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.restore(&fingerprint, &mut state)?;
+        }
+        let stopped = Run {
+            trainer: self,
+            train: train.first(usize::MAX),
+            validation: validation.as_ref().map(|v| v.first(self.validation_rows)),
+        }
+        .go(
+            &mut state,
+            observer,
+            |state| checkpoint.map_or(Ok(()), |c| c.save(&fingerprint, state)),
+            checkpoint,
+        )?;
+        if stopped {
+            return Err(Error::Interrupted);
+        }
+        if let Some((_, layers)) = state.best {
+            state.net = Autoencoder::from_layers(state.net.architecture().clone(), layers)?;
+        }
+        let about = About::new(serde_json::to_value(self).expect("settings are plain data"), state.history);
+        Ok(Model::new(state.net, about))
+    }
+
+    fn architecture(&self, x: ArrayView2<f32>) -> Result<Architecture> {
+        let unit_range = || x.iter().all(|v| (0.0..=1.0).contains(v));
+        let output = self.output.unwrap_or_else(|| if unit_range() { Activation::Sigmoid } else { Activation::Linear });
+        let architecture = Architecture {
+            input: x.ncols(),
+            layers: self.layers.clone(),
+            hidden: self.hidden,
+            code: self.code,
+            output,
+            tied: self.tied,
+        };
+        architecture.check()?;
+        Ok(architecture)
+    }
+
+    /// All that can be wrong with settings and rows, before anything is computed.
+    fn check(&self, part: &str, rows: Rows) -> Result<()> {
+        if !(0.0..=1.0).contains(&self.lambda) {
+            return Err(Error::setting("lambda", format!("expected a number in [0, 1], found {}", self.lambda)));
+        }
+        if self.batch < 2 {
+            return Err(Error::setting("batch", format!("expected at least 2 rows a batch, found {}", self.batch)));
+        }
+        if let Some(rate) = self.rate
+            && !(rate > 0.0 && rate.is_finite())
+        {
+            return Err(Error::setting("rate", format!("expected a positive number, found {rate}")));
+        }
+        if let Some(clip) = self.clip
+            && !(clip > 0.0)
+        {
+            return Err(Error::setting("clip", format!("expected a positive number, found {clip}")));
+        }
+        match self.noise {
+            Noise::Mask(share) if !(0.0..1.0).contains(&share) => {
+                return Err(Error::setting("noise", format!("expected a share in [0, 1) to mask, found {share}")));
+            }
+            Noise::Gauss(deviation) if !(deviation >= 0.0 && deviation.is_finite()) => {
+                return Err(Error::setting("noise", format!("expected a deviation of at least 0, found {deviation}")));
+            }
+            _ => {}
+        }
+        if self.validate_every == 0 {
+            return Err(Error::setting("validate-every", "expected at least 1 step, found 0"));
+        }
+        if rows.x.nrows() == 0 {
+            return Err(Error::Data(format!("there are no {part} rows")));
+        }
+        if let Some(((row, column), value)) = rows.x.indexed_iter().find(|(_, v)| !v.is_finite()) {
+            return Err(Error::Data(format!(
+                "{part} row {}, column {} is {value}; every value must be finite: drop or fill such rows first",
+                row + 1,
+                column + 1
+            )));
+        }
+        match rows.prior {
+            Some(prior) if prior.len() != rows.x.nrows() => Err(Error::Data(format!(
+                "the prior is about {} rows, but there are {} {part} rows",
+                prior.len(),
+                rows.x.nrows()
+            ))),
+            None if self.lambda > 0.0 => Err(Error::setting(
+                "lambda",
+                format!(
+                    "{} asks for a code loss, but the {part} rows have no prior; give one, or set lambda to 0",
+                    self.lambda
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// The first `n` of them.
+    fn first(&self, n: usize) -> Rows<'_> {
+        let n = n.min(self.x.nrows());
+        Rows { x: self.x.slice(ndarray::s![..n, ..]), prior: self.prior }
+    }
+}
+
+/// One run of a trainer over its rows.
+struct Run<'a> {
+    trainer: &'a Trainer,
+    train: Rows<'a>,
+    validation: Option<Rows<'a>>,
+}
+
+impl Run<'_> {
+    /// Steps until the end; true when the observer asked to stop before it.
+    fn go(
+        &self,
+        state: &mut State,
+        observer: &mut dyn Observer,
+        save: impl Fn(&State) -> Result<()>,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<bool> {
+        let layers = state.net.layers().len();
+        let mut workspace = Workspace::new(&state.net, self.trainer.batch);
+        let mut batch = vec![0; self.trainer.batch];
+        let mut steps_to_save = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
+        while state.phase <= layers {
+            let (phase, steps) = self.phase(state.phase, layers);
+            let mut sampler =
+                Sampler::new(self.trainer.batches, self.trainer.seed, state.phase as u64, self.train.x.nrows());
+            let mut flow = observer.event(&Event::Phase { phase, steps, from: state.step });
+            while state.step < steps && flow.is_continue() {
+                sampler.draw(state.step, &mut batch);
+                let losses = threads::run(|| self.step(state, &mut workspace, &batch, steps))?;
+                state.step += 1;
+                self.record(state, steps, losses);
+                flow = observer.event(&Event::Step { phase, step: state.step, losses });
+                if phase == Phase::FineTune && self.look(state, steps, observer, &mut flow)? {
+                    state.step = steps;
+                }
+                steps_to_save -= 1;
+                if steps_to_save == 0 && state.step < steps {
+                    save(state)?;
+                    steps_to_save = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
+                }
+            }
+            if flow.is_break() {
+                save(state)?;
+                return Ok(true);
+            }
+            state.phase += 1;
+            state.step = 0;
+            state.sums = (0.0, 0.0, 0);
+            let next = self.levels(state.phase, layers);
+            state.adam = Adam::new(&state.net.layers()[next]);
+        }
+        Ok(false)
+    }
+
+    fn phase(&self, phase: usize, layers: usize) -> (Phase, u64) {
+        let steps = |length: Length| length.steps(self.train.x.nrows(), self.trainer.batch);
+        if phase < layers {
+            (Phase::Pretrain { layer: phase, of: layers }, steps(self.trainer.pretrain))
+        } else {
+            (Phase::FineTune, steps(self.trainer.steps))
+        }
+    }
+
+    /// The levels that a phase trains between, which are also the numbers of its layers.
+    fn levels(&self, phase: usize, layers: usize) -> Range<usize> {
+        if phase < layers { phase..phase + 1 } else { 0..layers }
+    }
+
+    fn step(&self, state: &mut State, workspace: &mut Workspace, batch: &[usize], steps: u64) -> Result<Losses> {
+        let layers = state.net.layers().len();
+        let levels = self.levels(state.phase, layers);
+        workspace.load(self.train.x, batch);
+        workspace.encode(&state.net, 0..levels.start);
+        if self.trainer.noise != Noise::None {
+            workspace.disturb(levels.start, |values| {
+                self.trainer.noise.disturb(self.trainer.seed, state.phase as u64, state.step, batch.len(), values);
+            });
+        }
+        // Layers below the code have no inner products to align.
+        let prior = if levels.end == layers { self.train.prior.map(|p| (p, batch)) } else { None };
+        let losses =
+            workspace.differentiate(&state.net, levels.clone(), self.trainer.lambda, prior).map_err(|e| match e {
+                Error::Numeric(message) => {
+                    Error::Numeric(format!("{}, step {}: {message}", self.phase(state.phase, layers).0, state.step + 1))
+                }
+                other => other,
+            })?;
+        let rate = self.rate(&state.net) * self.trainer.schedule.factor(state.step, steps);
+        let gradients = &workspace.gradients()[levels.clone()];
+        let shrink = self.trainer.clip.map_or(1.0, |clip| (clip / norm(gradients)).min(1.0));
+        state.adam.step(&mut state.net.layers_mut()[levels], gradients, rate, shrink);
+        Ok(losses)
+    }
+
+    fn rate(&self, net: &Autoencoder) -> f64 {
+        self.trainer.rate.unwrap_or_else(|| default_rate(net.architecture()))
+    }
+
+    /// Keeps about 200 records of the training losses per phase.
+    fn record(&self, state: &mut State, steps: u64, losses: Losses) {
+        state.sums.0 += f64::from(losses.reconstruction);
+        state.sums.1 += f64::from(losses.code);
+        state.sums.2 += 1;
+        if state.step.is_multiple_of(steps.div_ceil(200)) || state.step == steps {
+            let (reconstruction, code, count) = state.sums;
+            let mean = |sum: f64| (sum / count as f64) as f32;
+            state.history.push(Record {
+                phase: state.phase,
+                step: state.step,
+                reconstruction: mean(reconstruction),
+                code: mean(code),
+                validation: None,
+            });
+            state.sums = (0.0, 0.0, 0);
+        }
+    }
+
+    /// Looks at the validation rows when it is time to; true when patience has run out.
+    fn look(
+        &self,
+        state: &mut State,
+        steps: u64,
+        observer: &mut dyn Observer,
+        flow: &mut ControlFlow<()>,
+    ) -> Result<bool> {
+        let Some(validation) = self.validation else { return Ok(false) };
+        if !(state.step.is_multiple_of(self.trainer.validate_every) || state.step == steps) {
+            return Ok(false);
+        }
+        let losses = evaluate(&state.net, validation)?;
+        let total = losses.total(self.trainer.lambda);
+        let best = state.best.as_ref().is_none_or(|(least, _)| total < *least);
+        if best {
+            state.best = Some((total, state.net.layers().to_vec()));
+            state.looks_since_best = 0;
+        } else {
+            state.looks_since_best += 1;
+        }
+        match state.history.last_mut() {
+            Some(last) if last.phase == state.phase && last.step == state.step => {
+                last.validation = Some((losses.reconstruction, losses.code));
+            }
+            _ => {}
+        }
+        let told = observer.event(&Event::Validation { step: state.step, losses, best });
+        if told.is_break() {
+            *flow = told;
+        }
+        if self.trainer.patience.is_some_and(|patience| state.looks_since_best >= patience) {
+            let _ = observer.event(&Event::EarlyStop { step: state.step });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// The peak rate when none is given.
+fn default_rate(_architecture: &Architecture) -> f64 {
+    5e-4
+}
+
+fn norm(gradients: &[Layer]) -> f32 {
+    let sum: f64 = gradients
+        .iter()
+        .flat_map(|layer| layer.tensors())
+        .map(|tensor| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>())
+        .sum();
+    sum.sqrt() as f32
+}
