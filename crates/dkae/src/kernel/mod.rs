@@ -1,9 +1,13 @@
 //! Kernels, and kernels as priors: what the inner products of codes are asked to reproduce.
 
 pub mod mixture;
+mod pck;
+mod posteriors;
 mod prior;
 
 pub use mixture::{Covariance, Mixture, Start};
+pub use pck::{FittedPck, Floor, Pck, Summary};
+pub use posteriors::Posteriors;
 pub use prior::{Kernel, Prior};
 
 use ndarray::ArrayView2;
@@ -21,7 +25,6 @@ fn check_finite(x: ArrayView2<f32>) -> Result<()> {
 }
 
 /// An error when rows do not have the width a kernel was fitted for.
-#[allow(dead_code)]
 fn check_width(x: ArrayView2<f32>, width: usize) -> Result<()> {
     if x.ncols() == width {
         return Ok(());
