@@ -1,0 +1,546 @@
+//! The probabilistic cluster kernel (Izquierdo-Verdiguier et al. 2015).
+//!
+//! Two rows are similar when mixtures of many sizes and starts put them into the same components:
+//!
+//! ```text
+//! k(x, y) = 1/M sum_{q=1..Q} sum_{g=2..G} pi_q,g(x) . pi_q,g(y)        M = Q (G - 1)
+//! ```
+//!
+//! with `pi_q,g(x)` the posteriors of x under a mixture of `g` components fitted from random start `q`. Mixtures of few
+//! components carry the global structure, those of many the local one, so there is no width to choose. They are fitted
+//! on one small subset of the rows; any other row has posteriors too.
+//!
+//! **Posteriors, fast and exact.** Of all rows, all mixtures of one restart together cost one f32 product of the moments
+//! `[z, z^2, 1]` with one column per component, relative to a reference component of the same mixture, whose own score
+//! is zero and needs no column. Features that are constant in the subset cancel. The error of such a score is below
+//! `(K + 4) u |moments| |column|` (K terms, u = 2^-24); a component whose score is more than [`REACH`] and twice that
+//! error below the best has a posterior of less than `exp(-REACH)` and is dropped. Where one component is left it has
+//! the posterior one, and in many dimensions that is most often so; the others are computed again, in f64.
+//! docs/method/em.md has the argument in full.
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::math::rng::{self, Purpose};
+use crate::math::{gemm, threads};
+use crate::{Error, Result};
+
+use super::mixture::{Covariance, FittedMixture, Mixture, Rows, Start};
+use super::posteriors::{CHUNK, Chunk, Entry, Posteriors};
+use super::{Kernel, Prior, check_finite, check_width};
+
+/// Components this many nats below the best are dropped: together they have less than 1e-5 of a row for G up to 80,
+/// one unit of the stored values, and one alone would be rounded to zero.
+const REACH: f64 = 16.0;
+
+/// Half the distance between 1 and the next f32.
+const ROUND: f64 = 1.0 / 16_777_216.0;
+
+/// The variance floor of the mixtures, which is added to every variance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Floor {
+    /// In squared units of the features, as scikit-learn's `reg_covar`.
+    Absolute(f64),
+    /// As a fraction of the mean variance of the features in the subset: the same kernel whatever units the data are in.
+    Relative(f64),
+}
+
+/// The settings of the probabilistic cluster kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pck {
+    /// Random starts of each size of mixture, Q; 30 by default.
+    pub restarts: usize,
+    /// Components of the largest mixtures, G: sizes go from 2 to this; 30 by default.
+    pub max_components: usize,
+    /// Rows that mixtures are fitted on, drawn from the data; 200 by default. All rows if there are fewer.
+    pub subset: usize,
+    /// The form of the covariances; diagonal by default.
+    pub covariance: Covariance,
+    /// The variance floor.
+    pub floor: Floor,
+    /// Where means start; at random rows by default.
+    pub start: Start,
+    /// EM stops when the mean log-likelihood of a row changes by less than this; 0.001 by default.
+    pub tolerance: f64,
+    /// EM stops after this many iterations in any case; 100 by default.
+    pub max_iterations: usize,
+    /// Chooses the subset and the starts; 0 by default.
+    pub seed: u64,
+}
+
+impl Default for Pck {
+    fn default() -> Self {
+        Self {
+            restarts: 30,
+            max_components: 30,
+            subset: 200,
+            covariance: Covariance::Diagonal,
+            floor: Floor::Absolute(1e-2),
+            start: Start::Random,
+            tolerance: 1e-3,
+            max_iterations: 100,
+            seed: 0,
+        }
+    }
+}
+
+/// How the fits of a [`FittedPck`] went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Mixtures fitted.
+    pub mixtures: usize,
+    /// Iterations of EM over all of them.
+    pub iterations: usize,
+    /// Mixtures whose likelihood stopped changing.
+    pub converged: usize,
+    /// Empty components that were started again.
+    pub repaired: usize,
+    /// Components that stayed empty.
+    pub empty: usize,
+}
+
+impl Pck {
+    /// Fits all mixtures on a subset of `x`.
+    pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedPck> {
+        let n = x.nrows();
+        self.check(n)?;
+        let mut drawn = rng::sample(&mut rng::stream(self.seed, Purpose::Subset, 0, 0), n, self.subset.min(n));
+        drawn.sort_unstable();
+        let rows = Rows::new(x.select(Axis(0), &drawn).view(), self.covariance)?;
+        let floor = match self.floor {
+            Floor::Absolute(floor) => floor,
+            // Rows that are all equal have no variance to take a fraction of; any floor gives the same kernel then.
+            Floor::Relative(fraction) => fraction * if rows.mean_variance() > 0.0 { rows.mean_variance() } else { 1.0 },
+        };
+        let settings = Mixture {
+            covariance: self.covariance,
+            floor,
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        };
+        // Parameters are kept in units of each feature's spread (of all features' together where they share one
+        // variance): products of f32 stay in range whatever units the data are in, and their error bound is tight.
+        let scales: Vec<f64> = match self.covariance {
+            Covariance::Spherical => vec![(rows.mean_variance() + floor).sqrt(); rows.active().len()],
+            _ => rows.variance().iter().map(|v| (v + floor).sqrt()).collect(),
+        };
+        let sizes = self.max_components - 1;
+        let fits: Vec<(Compact, Summary)> = threads::run(|| {
+            (0..self.restarts * sizes)
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|i| {
+                    let (q, g) = (i / sizes + 1, i % sizes + 2);
+                    let mut rng = rng::stream(self.seed, Purpose::Mixture, q as u64, g as u64);
+                    let starts = rows.draw(g, self.start, &mut rng);
+                    let fit = settings.fit(&rows, rows.means_at(&starts).view())?;
+                    let summary = Summary {
+                        mixtures: 1,
+                        iterations: fit.iterations,
+                        converged: usize::from(fit.converged),
+                        repaired: fit.repaired,
+                        empty: fit.empty,
+                    };
+                    Ok((Compact::new(&fit, &scales), summary))
+                })
+                .collect::<Result<_>>()
+        })?;
+        let mut summary = Summary::default();
+        let mut mixtures = Vec::with_capacity(fits.len());
+        for (mixture, fit) in fits {
+            summary.mixtures += fit.mixtures;
+            summary.iterations += fit.iterations;
+            summary.converged += fit.converged;
+            summary.repaired += fit.repaired;
+            summary.empty += fit.empty;
+            mixtures.push(mixture);
+        }
+        Ok(FittedPck {
+            settings: self.clone(),
+            width: x.ncols(),
+            active: rows.active().to_vec(),
+            centre: rows.centre().to_vec(),
+            units: scales.iter().map(|s| 1.0 / s).collect(),
+            mixtures,
+            summary,
+        })
+    }
+
+    fn check(&self, n: usize) -> Result<()> {
+        let Self { restarts, max_components: g, subset, .. } = *self;
+        if restarts == 0 {
+            return Err(Error::setting("restarts", "must be at least 1, got 0"));
+        }
+        if !(2..1 << 15).contains(&g) {
+            return Err(Error::setting("max_components", format!("must be from 2 to 32767, got {g}")));
+        }
+        if g > subset {
+            return Err(Error::setting(
+                "max_components",
+                format!(
+                    "{g} components cannot start at different rows of a subset of {subset}; raise subset or lower max_components"
+                ),
+            ));
+        }
+        if g > n {
+            return Err(Error::Data(format!(
+                "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
+            )));
+        }
+        if restarts.saturating_mul(g * g) > u32::MAX as usize {
+            return Err(Error::setting(
+                "restarts",
+                format!("{restarts} restarts of mixtures of up to {g} components are too many"),
+            ));
+        }
+        let (Floor::Absolute(floor) | Floor::Relative(floor)) = self.floor;
+        if !(1e-30..=1e30).contains(&floor) {
+            return Err(Error::setting(
+                "floor",
+                format!("must be a positive number (0.01 suits features from 0 to 1), got {floor}"),
+            ));
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            return Err(Error::setting("tolerance", format!("must be zero or positive, got {}", self.tolerance)));
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::setting("max_iterations", "must be at least 1, got 0"));
+        }
+        Ok(())
+    }
+
+    /// One line: the kernel and its settings.
+    pub fn describe(&self) -> String {
+        let floor = match self.floor {
+            Floor::Absolute(floor) => format!("{floor}"),
+            Floor::Relative(fraction) => format!("{fraction} of the mean variance"),
+        };
+        format!(
+            "probabilistic cluster kernel: Q {}, G {}, fitted on {} rows, {} covariance, floor {floor}, {} starts, seed {}",
+            self.restarts,
+            self.max_components,
+            self.subset,
+            match self.covariance {
+                Covariance::Diagonal => "diagonal",
+                Covariance::Spherical => "spherical",
+                Covariance::Tied => "tied",
+            },
+            match self.start {
+                Start::Random => "random",
+                Start::KMeansPlusPlus => "k-means++",
+            },
+            self.seed
+        )
+    }
+}
+
+/// A mixture as it is kept: f32, in the units of [`FittedPck::units`]. The mixture *is* what these rounded numbers say;
+/// everything later is exact for them.
+struct Compact {
+    /// `log w_c + 1/2 sum_k log p_ck`: what a component's log-density is at its mean, but for a constant of the mixture.
+    peaks: Vec<f64>,
+    /// For each component its means, then its precisions.
+    parameters: Vec<f32>,
+}
+
+impl Compact {
+    fn new(fit: &FittedMixture, scales: &[f64]) -> Self {
+        let (g, a) = fit.means.dim();
+        let mut parameters = Vec::with_capacity(2 * g * a);
+        let mut peaks = Vec::with_capacity(g);
+        for c in 0..g {
+            parameters.extend((0..a).map(|k| (fit.means[[c, k]] / scales[k]) as f32));
+            // A variance of less than 1e-30 of the feature's own would have no f32 precision.
+            parameters.extend((0..a).map(|k| (scales[k] * scales[k] / fit.variances[[c, k]]).min(1e30) as f32));
+            let precisions = &parameters[parameters.len() - a..];
+            peaks.push(fit.weights[c].ln() + 0.5 * precisions.iter().map(|&p| f64::from(p).ln()).sum::<f64>());
+        }
+        Self { peaks, parameters }
+    }
+
+    fn components(&self) -> usize {
+        self.peaks.len()
+    }
+
+    /// The means and the precisions of a component.
+    fn component(&self, c: usize) -> (&[f32], &[f32]) {
+        let a = self.parameters.len() / self.peaks.len() / 2;
+        self.parameters[2 * a * c..2 * a * (c + 1)].split_at(a)
+    }
+
+    /// The log-density of a row under a component, weight included, but for a constant of the mixture.
+    fn log_density(&self, c: usize, z: &[f64]) -> f64 {
+        const LANES: usize = 8;
+        let (m, p) = self.component(c);
+        // Sums side by side, which the compiler can keep in one vector.
+        let mut sums = [0.0; LANES];
+        let whole = z.len() / LANES * LANES;
+        for ((z, m), p) in z.chunks_exact(LANES).zip(m.chunks_exact(LANES)).zip(p.chunks_exact(LANES)) {
+            for l in 0..LANES {
+                let d = z[l] - f64::from(m[l]);
+                sums[l] += d * d * f64::from(p[l]);
+            }
+        }
+        let mut sum: f64 = sums.iter().sum();
+        for ((z, &m), &p) in z[whole..].iter().zip(&m[whole..]).zip(&p[whole..]) {
+            let d = z - f64::from(m);
+            sum += d * d * f64::from(p);
+        }
+        self.peaks[c] - 0.5 * sum
+    }
+}
+
+/// The mixtures of a probabilistic cluster kernel.
+pub struct FittedPck {
+    settings: Pck,
+    width: usize,
+    /// Features that vary in the subset; the others add the same to every component.
+    active: Vec<usize>,
+    centre: Vec<f64>,
+    /// What a centred feature is multiplied by to be in units of its spread in the subset.
+    units: Vec<f64>,
+    /// By restart, then by size.
+    mixtures: Vec<Compact>,
+    summary: Summary,
+}
+
+/// Panels of several restarts are kept at a time, up to this many bytes.
+const PANEL_BYTES: usize = 64 << 20;
+
+/// The columns of all mixtures of one restart, for one product: the linear part of each log-density less that of a
+/// reference component of the same mixture.
+struct Panel<'a> {
+    mixtures: &'a [Compact],
+    /// The reference component of each mixture, and the largest norm of a column of it.
+    references: Vec<(usize, f64)>,
+    columns: Array2<f32>,
+}
+
+/// Entries of the rows of a chunk, row by row, and how many each row has.
+#[derive(Default)]
+struct Piece {
+    entries: Vec<Entry>,
+    counts: Vec<u32>,
+}
+
+impl FittedPck {
+    /// How the fits went.
+    pub fn summary(&self) -> Summary {
+        self.summary
+    }
+
+    /// The settings it was fitted with.
+    pub fn settings(&self) -> &Pck {
+        &self.settings
+    }
+
+    /// How many features a row must have.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The posteriors of any rows.
+    pub fn posteriors(&self, x: ArrayView2<f32>) -> Result<Posteriors> {
+        check_width(x, self.width)?;
+        check_finite(x)?;
+        let sizes = self.settings.max_components - 1;
+        let mut pieces: Vec<Piece> = Vec::new();
+        pieces.resize_with(x.nrows().div_ceil(CHUNK), Piece::default);
+        let bytes = 4 * (2 * self.active.len() + 1) * sizes * self.settings.max_components / 2;
+        let together = (PANEL_BYTES / bytes.max(1)).max(1);
+        threads::run(|| {
+            for restarts in self.mixtures.chunks(sizes * together) {
+                let panels: Vec<Panel> = restarts.par_chunks(sizes).map(|m| self.panel(m)).collect();
+                pieces.par_iter_mut().zip(x.axis_chunks_iter(Axis(0), CHUNK).into_par_iter()).for_each(|(piece, x)| {
+                    let mut new = vec![std::mem::take(piece)];
+                    new.extend(self.pieces(x, &panels));
+                    *piece = merge(x.nrows(), new);
+                });
+            }
+        });
+        let chunks = pieces
+            .into_iter()
+            .map(|piece| {
+                let mut end = 0;
+                let ends = piece.counts.iter().map(|count| {
+                    end += count;
+                    end
+                });
+                Chunk { begins: std::iter::once(0).chain(ends).collect(), entries: piece.entries.into_boxed_slice() }
+            })
+            .collect();
+        Ok(Posteriors::new(self.mixtures.iter().map(Compact::components), chunks))
+    }
+
+    /// Whether the squares of features tell components apart; with one shared variance they cancel.
+    fn has_squares(&self) -> bool {
+        self.settings.covariance != Covariance::Tied
+    }
+
+    fn panel<'a>(&self, mixtures: &'a [Compact]) -> Panel<'a> {
+        let a = self.active.len();
+        let squares = if self.has_squares() { a } else { 0 };
+        let mut columns = Array2::zeros((a + squares + 1, mixtures.iter().map(|m| m.components() - 1).sum()));
+        let mut references = Vec::with_capacity(mixtures.len());
+        let mut j = 0;
+        for mixture in mixtures {
+            // The sharpest component is the worst to be compared with: take the one of the lowest peak.
+            let reference = (0..mixture.components())
+                .min_by(|&b, &c| mixture.peaks[b].total_cmp(&mixture.peaks[c]))
+                .unwrap_or_default();
+            let mut largest = 0.0f64;
+            for c in (0..mixture.components()).filter(|&c| c != reference) {
+                let ((m, p), (m0, p0)) = (mixture.component(c), mixture.component(reference));
+                let mut constant = mixture.peaks[c] - mixture.peaks[reference];
+                for k in 0..a {
+                    let [m, p, m0, p0] = [m[k], p[k], m0[k], p0[k]].map(f64::from);
+                    columns[[k, j]] = (m * p - m0 * p0) as f32;
+                    if squares > 0 {
+                        columns[[a + k, j]] = (-0.5 * (p - p0)) as f32;
+                    }
+                    constant -= 0.5 * (m * m * p - m0 * m0 * p0);
+                }
+                columns[[a + squares, j]] = constant as f32;
+                largest = largest.max(norm(columns.column(j).iter()));
+                j += 1;
+            }
+            references.push((reference, largest));
+        }
+        Panel { mixtures, references, columns }
+    }
+
+    /// The entries of the rows of a chunk under the mixtures of each panel.
+    fn pieces(&self, x: ArrayView2<f32>, panels: &[Panel]) -> Vec<Piece> {
+        let (n, a) = (x.nrows(), self.active.len());
+        let squares = if self.has_squares() { a } else { 0 };
+        let terms = a + squares + 1;
+        let mut z = Array2::zeros((n, a));
+        let mut moments = Array2::from_elem((n, terms), 1.0f32);
+        for ((x, mut z), mut moments) in x.rows().into_iter().zip(z.rows_mut()).zip(moments.rows_mut()) {
+            for (j, &k) in self.active.iter().enumerate() {
+                let value = (f64::from(x[k]) - self.centre[j]) * self.units[j];
+                z[j] = value;
+                moments[j] = value as f32;
+                if squares > 0 {
+                    moments[a + j] = (value * value) as f32;
+                }
+            }
+        }
+        // The rounding of a sum of products in any order, of the factors themselves, and a little for second order.
+        let rounding = (terms + 4) as f64 * ROUND * 1.01;
+        let errors: Vec<f64> = moments.rows().into_iter().map(|row| rounding * norm(row.iter())).collect();
+        let widest = panels.iter().map(|p| p.columns.ncols()).max().unwrap_or(0);
+        let mut scores = Array2::zeros((n, widest));
+        let mut logs = Vec::new();
+        panels
+            .iter()
+            .map(|panel| {
+                let mut scores = scores.slice_mut(s![.., ..panel.columns.ncols()]);
+                gemm::sequential(1.0, moments.view(), panel.columns.view(), 0.0, scores.view_mut());
+                let mut piece = Piece {
+                    entries: Vec::with_capacity(n * panel.mixtures.len() * 5 / 4),
+                    counts: Vec::with_capacity(n),
+                };
+                for ((scores, z), error) in scores.rows().into_iter().zip(z.rows()).zip(&errors) {
+                    let before = piece.entries.len();
+                    if let (Some(scores), Some(z)) = (scores.as_slice(), z.as_slice()) {
+                        panel.row(scores, z, *error, &mut logs, &mut piece.entries);
+                    }
+                    piece.counts.push((piece.entries.len() - before) as u32);
+                }
+                piece
+            })
+            .collect()
+    }
+}
+
+impl Panel<'_> {
+    /// Appends the entries of one row, given its scores, the row itself, and the error of a score by the norm of its
+    /// column.
+    fn row(&self, scores: &[f32], z: &[f64], error: f64, logs: &mut Vec<(usize, f64)>, entries: &mut Vec<Entry>) {
+        let mut first = 0;
+        for (mixture, &(reference, norm)) in self.mixtures.iter().zip(&self.references) {
+            let scores = &scores[first..first + mixture.components() - 1];
+            first += scores.len();
+            // The reference's own score is 0.
+            let best = scores.iter().fold(0.0f32, |best, &s| if s > best { s } else { best });
+            let error = error * norm;
+            let least = f64::from(best) - REACH - 2.0 * error;
+            // Scores this uncertain may have overflowed: then every component is computed again.
+            let sound = error < 1e30;
+            logs.clear();
+            let keep = |score: f32| !sound || f64::from(score) >= least;
+            logs.extend(
+                scores
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, s)| keep(**s))
+                    .map(|(j, _)| (j + usize::from(j >= reference), 0.0)),
+            );
+            if keep(0.0) {
+                logs.push((reference, 0.0));
+            }
+            if let [(component, _)] = logs[..] {
+                entries.push(Entry::new(component, Entry::ONE as u16));
+            } else {
+                logs.sort_unstable_by_key(|(c, _)| *c);
+                for (c, log) in logs.iter_mut() {
+                    *log = mixture.log_density(*c, z);
+                }
+                let largest = logs.iter().fold(f64::NEG_INFINITY, |best, (_, log)| best.max(*log));
+                let sum: f64 = logs.iter().map(|(_, log)| (log - largest).exp()).sum();
+                for &(c, log) in logs.iter() {
+                    let value = ((log - largest).exp() / sum * Entry::ONE).round() as u16;
+                    if value > 0 {
+                        entries.push(Entry::new(c, value));
+                    }
+                }
+            }
+            if let Some(last) = entries.last_mut() {
+                last.close();
+            }
+        }
+    }
+}
+
+fn norm<'a>(values: impl Iterator<Item = &'a f32>) -> f64 {
+    values.map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt()
+}
+
+/// Joins pieces of the same rows: each row's entries from the first piece, then from the next.
+fn merge(rows: usize, pieces: Vec<Piece>) -> Piece {
+    let pieces: Vec<Piece> = pieces.into_iter().filter(|p| !p.counts.is_empty()).collect();
+    let mut entries = Vec::with_capacity(pieces.iter().map(|p| p.entries.len()).sum());
+    let mut counts = Vec::with_capacity(rows);
+    let mut places = vec![0; pieces.len()];
+    for i in 0..rows {
+        let before = entries.len();
+        for (piece, place) in pieces.iter().zip(&mut places) {
+            let end = *place + piece.counts[i] as usize;
+            entries.extend_from_slice(&piece.entries[*place..end]);
+            *place = end;
+        }
+        counts.push((entries.len() - before) as u32);
+    }
+    Piece { entries, counts }
+}
+
+impl Kernel for FittedPck {
+    fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
+        Ok(Box::new(self.posteriors(x)?))
+    }
+
+    fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
+        let (a, b) = (self.posteriors(a)?, self.posteriors(b)?);
+        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
+        a.between(&rows, &b, &columns, out);
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        self.settings.describe()
+    }
+}
