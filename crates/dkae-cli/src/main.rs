@@ -1,3 +1,80 @@
-//! The command `dkae`.
+//! The command `dkae`: flags in, library calls, results out.
+//!
+//! Exit codes: 0 done, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C. Results go to standard output, everything else to
+//! standard error.
 
-fn main() {}
+mod convert;
+mod demo;
+mod fit;
+mod flags;
+mod inspect;
+mod kernel;
+mod manual;
+mod screen;
+mod settings;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use dkae::Error;
+use serde_json::Value;
+
+use convert::Direction;
+use flags::{Command, Flags};
+use screen::Screen;
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    dkae::math::threads::set_count(flags.global.threads);
+    screen::watch_for_interrupts();
+    let screen = Screen::new(&flags.global);
+    match run(&flags, screen) {
+        Ok((text, value)) => {
+            use std::io::Write;
+            let text = if flags.global.json { value.to_string() } else { text };
+            let text = if flags.global.quiet && !flags.global.json { String::new() } else { text };
+            // A reader that went away (`| head`) is no failure of ours.
+            if !text.is_empty() {
+                let _ = writeln!(std::io::stdout(), "{text}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {}", message(&error));
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
+    let converted = |value: Value| (format!("wrote {}", value["output"].as_str().unwrap_or_default()), value);
+    match &flags.command {
+        Command::Demo(demo) => demo::run(demo, screen),
+        Command::Fit(fit) => fit::run(fit, screen),
+        Command::Encode(convert) => convert::run(convert, Direction::Encode, screen).map(converted),
+        Command::Decode(convert) => convert::run(convert, Direction::Decode, screen).map(converted),
+        Command::Reconstruct(convert) => convert::run(convert, Direction::Reconstruct, screen).map(converted),
+        Command::Inspect(inspect) => inspect::run(inspect),
+        Command::Kernel(kernel) => kernel::run(kernel, screen),
+        Command::Completions { shell } => Ok((manual::completions(*shell), Value::Null)),
+        Command::Man { folder } => manual::pages(folder),
+    }
+}
+
+/// The chain of what went wrong, in one line; settings are named as the flags are.
+fn message(error: &anyhow::Error) -> String {
+    let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
+        Some(Error::Setting { name, message }) => format!("--{}: {message}", name.replace('_', "-")),
+        _ => e.to_string().trim_end().to_owned(),
+    };
+    error.chain().map(part).collect::<Vec<_>>().join(": ")
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.chain().find_map(|e| e.downcast_ref::<Error>()) {
+        Some(Error::Setting { .. }) => 2,
+        Some(Error::Interrupted) => 130,
+        _ => 1,
+    }
+}

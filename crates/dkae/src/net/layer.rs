@@ -6,6 +6,7 @@
 use ndarray::{Array1, Array2, ArrayView2};
 use rand::RngExt;
 
+use crate::Result;
 use crate::math::rng::{Purpose, stream};
 
 /// Weights and biases of one layer of the encoder and its mirror in the decoder.
@@ -36,6 +37,25 @@ impl Layer {
             decoder_weights: (!tied).then(|| draw(1)),
             decoder_bias: Array1::zeros(inputs),
         }
+    }
+
+    /// A layer read from somewhere: one function gives any of its tensors by name and shape.
+    pub(crate) fn read(
+        (inputs, outputs): (usize, usize),
+        tied: bool,
+        index: usize,
+        mut take: impl FnMut(&str, &[usize]) -> Result<Vec<f32>>,
+    ) -> Result<Self> {
+        let weights = |values| Array2::from_shape_vec((outputs, inputs), values).expect("the shape was asked for");
+        Ok(Layer {
+            weights: weights(take(&format!("encoder.{index}.weight"), &[outputs, inputs])?),
+            bias: take(&format!("encoder.{index}.bias"), &[outputs])?.into(),
+            decoder_weights: match tied {
+                true => None,
+                false => Some(weights(take(&format!("decoder.{index}.weight"), &[outputs, inputs])?)),
+            },
+            decoder_bias: take(&format!("decoder.{index}.bias"), &[inputs])?.into(),
+        })
     }
 
     /// A layer of the same shape, all zeros: gradients and moments have the form of what they belong to.

@@ -1,4 +1,9 @@
 //! A fitted model and its file: the autoencoder, what is done to rows before it, and how it came about.
+//!
+//! The file is safetensors: `encoder.0.weight` (out x in), `encoder.0.bias`, `decoder.0.bias` and so on up to the code, and
+//! `decoder.0.weight` (out x in, applied transposed) when the decoder has weights of its own; `scale.offset` and
+//! `scale.factor`; `text.idf` `text.components` and `text.singular_values` for text. The metadata entry `dkae` is JSON: format version, library
+//! version, architecture, and [`About`]. Nothing in it depends on the clock or the machine.
 
 use std::path::Path;
 
@@ -8,7 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::store::{Reader, Writer};
 use super::{Architecture, Autoencoder, Layer};
 use crate::data::Shape;
-use crate::{Error, Result};
+use crate::data::prepare::Preparation;
+use crate::data::scale::{Scale, Scaler};
+use crate::data::svd::TruncatedSvd;
+use crate::data::tfidf::TfIdf;
+use crate::{Embed, Error, Invert, Result};
 
 /// The version of the file's layout; a file with a larger one is refused.
 const FORMAT: u32 = 1;
@@ -17,18 +26,25 @@ const FORMAT: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Model {
     net: Autoencoder,
+    preparation: Preparation,
     about: About,
 }
 
 /// How a model came about; part of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// The trainer's settings.
+    /// The settings it was made with.
     pub settings: serde_json::Value,
-    /// The kernel the codes were aligned with, in words.
+    /// The kernel the codes were aligned with, in words; empty when unknown.
     pub kernel: String,
     /// What a row is.
     pub shape: Shape,
+    /// The names of the features, when they have names.
+    pub names: Option<Vec<String>>,
+    /// Rows trained on.
+    pub rows: usize,
+    /// Figures by name, such as `test.reconstruction`: what was measured when training was over.
+    pub figures: std::collections::BTreeMap<String, f64>,
     /// The losses as training went on.
     pub history: Vec<Record>,
 }
@@ -49,45 +65,88 @@ pub struct Record {
     pub validation: Option<(f32, f32)>,
 }
 
-impl About {
-    /// With these settings and losses; the rest unknown.
-    pub fn new(settings: serde_json::Value, history: Vec<Record>) -> Self {
-        About { settings, kernel: String::new(), shape: Shape::Vector, history }
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 struct Description {
     format: u32,
     library: String,
     architecture: Architecture,
+    scale: Scale,
     about: About,
 }
 
 impl Model {
-    /// A model of this autoencoder.
+    /// A model of this autoencoder, for rows that need no preparation.
     pub fn new(net: Autoencoder, about: About) -> Self {
-        Model { net, about }
+        Model { net, preparation: Preparation::none(), about }
+    }
+
+    /// The same model for raw rows, which are prepared first.
+    pub fn with_preparation(mut self, preparation: Preparation) -> Self {
+        self.preparation = preparation;
+        self
     }
 
     /// Codes of rows.
     pub fn encode(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        self.net.encode(x)
+        self.check_width(x.ncols())?;
+        if self.preparation.is_none() {
+            return self.net.encode(x);
+        }
+        self.net.encode(self.preparation.apply(x)?.view())
     }
 
-    /// Rows of codes.
+    /// Rows of codes, in the units of the rows it was trained on; for text, TF-IDF weights rather than counts.
     pub fn decode(&self, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
-        self.net.decode(codes)
+        let x = self.net.decode(codes)?;
+        if self.preparation.is_none() { Ok(x) } else { self.preparation.apply_inverse(x.view()) }
     }
 
-    /// The autoencoder itself.
+    /// Rows, encoded and decoded again.
+    pub fn reconstruct(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.check_width(x.ncols())?;
+        if self.preparation.is_none() {
+            return self.net.reconstruct(x);
+        }
+        let prepared = self.net.reconstruct(self.preparation.apply(x)?.view())?;
+        self.preparation.apply_inverse(prepared.view())
+    }
+
+    /// How many features a raw row has.
+    pub fn input_width(&self) -> usize {
+        self.preparation.input_width().unwrap_or(self.net.architecture().input)
+    }
+
+    /// How many numbers a code has.
+    pub fn code_width(&self) -> usize {
+        self.net.architecture().width(self.net.layers().len())
+    }
+
+    /// The autoencoder itself, which works on prepared rows.
     pub fn net(&self) -> &Autoencoder {
         &self.net
+    }
+
+    /// What is done to rows before they are encoded.
+    pub fn preparation(&self) -> &Preparation {
+        &self.preparation
     }
 
     /// How the model came about.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// How the model came about, to be completed.
+    pub fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+
+    fn check_width(&self, found: usize) -> Result<()> {
+        let expected = self.input_width();
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Data(format!("the rows have {found} columns, but the model was trained on rows of {expected}")))
     }
 
     /// Writes the model, whole or not at all.
@@ -98,10 +157,23 @@ impl Model {
                 writer.add(name, shape, values);
             }
         }
+        let scaler = &self.preparation.scaler;
+        writer.add("scale.offset", vec![scaler.offset().len()], scaler.offset());
+        writer.add("scale.factor", vec![scaler.factor().len()], scaler.factor());
+        let (components, singular_values);
+        if let Some((tfidf, svd)) = &self.preparation.text {
+            writer.add("text.idf", vec![tfidf.idf.len()], &tfidf.idf);
+            components = svd.components.as_standard_layout();
+            singular_values = svd.singular_values.to_vec();
+            writer.add("text.singular_values", vec![singular_values.len()], &singular_values);
+            let (m, d) = components.dim();
+            writer.add("text.components", vec![m, d], components.as_slice().expect("in standard layout"));
+        }
         let description = Description {
             format: FORMAT,
             library: env!("CARGO_PKG_VERSION").into(),
             architecture: self.net.architecture().clone(),
+            scale: scaler.kind(),
             about: self.about.clone(),
         };
         writer.write(path, &description)
@@ -117,30 +189,62 @@ impl Model {
         let mut reader = Reader::open(&path)?;
         let version: Version = reader.description()?;
         if version.format > FORMAT {
-            return Err(Error::format(
-                &path,
-                "",
-                format!(
-                    "has the model format {}, written by dkae {}; this is dkae {}, which reads up to format {FORMAT}: \
-                     install a newer version",
-                    version.format,
-                    version.library,
-                    env!("CARGO_PKG_VERSION")
-                ),
-            ));
+            let message = format!(
+                "has the model format {}, written by dkae {}; this is dkae {}, which reads up to format {FORMAT}: \
+                 install a newer version",
+                version.format,
+                version.library,
+                env!("CARGO_PKG_VERSION")
+            );
+            return Err(Error::format(&path, "", message));
         }
-        let found: Description = reader.description()?;
-        found.architecture.check()?;
-        let mut layers = Vec::new();
-        for l in 0..found.architecture.layers.len() {
-            let (inputs, outputs) = (found.architecture.width(l), found.architecture.width(l + 1));
-            let mut layer = Layer::glorot(inputs, outputs, found.architecture.tied, 0, l).zeros_like();
-            let names: Vec<_> = layer.names(l).collect();
-            for ((name, shape), target) in names.into_iter().zip(layer.tensors_mut()) {
-                reader.fill(&name, &shape, target)?;
+        let Description { architecture, scale, about, .. } = reader.description()?;
+        architecture.check()?;
+        let layers = (0..architecture.layers.len())
+            .map(|l| {
+                let shape = (architecture.width(l), architecture.width(l + 1));
+                Layer::read(shape, architecture.tied, l, |name, shape| reader.take_shaped(name, shape))
+            })
+            .collect::<Result<_>>()?;
+        let scaler = Scaler::from_parts(scale, reader.take("scale.offset")?.1, reader.take("scale.factor")?.1)?;
+        let text = if reader.has("text.idf") {
+            let (_, idf) = reader.take("text.idf")?;
+            let (shape, values) = reader.take("text.components")?;
+            let damaged = || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
+            let &[m, d] = &shape[..] else { return Err(damaged()) };
+            if d != idf.len() || m != architecture.input {
+                return Err(damaged());
             }
-            layers.push(layer);
-        }
-        Ok(Model { net: Autoencoder::from_layers(found.architecture, layers)?, about: found.about })
+            let components = Array2::from_shape_vec((m, d), values).map_err(|_| damaged())?;
+            let singular_values = reader.take_shaped("text.singular_values", &[m])?.into();
+            Some((TfIdf { idf }, TruncatedSvd { components, singular_values }))
+        } else {
+            None
+        };
+        Ok(Model {
+            net: Autoencoder::from_layers(architecture, layers)?,
+            preparation: Preparation { text, scaler },
+            about,
+        })
+    }
+}
+
+impl Embed for Model {
+    fn input_width(&self) -> usize {
+        self.input_width()
+    }
+
+    fn width(&self) -> usize {
+        self.code_width()
+    }
+
+    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.encode(x)
+    }
+}
+
+impl Invert for Model {
+    fn invert(&self, z: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.decode(z)
     }
 }

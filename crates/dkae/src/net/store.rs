@@ -87,8 +87,13 @@ impl Reader {
         self.tensors.remove(name).ok_or_else(|| Error::format(&self.path, format!("array {name}"), "is missing"))
     }
 
-    /// Takes an array into `target`, which must have its size.
-    pub fn fill(&mut self, name: &str, shape: &[usize], target: &mut [f32]) -> Result<()> {
+    /// Whether an array is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Takes an array of this shape, whose numbers must be finite.
+    pub fn take_shaped(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let (found, values) = self.take(name)?;
         if found != shape {
             let message = format!("expected the shape {shape:?}, found {found:?}");
@@ -98,8 +103,7 @@ impl Reader {
             let message = format!("number {i} is {}; the file is damaged", values[i]);
             return Err(Error::format(&self.path, format!("array {name}"), message));
         }
-        target.copy_from_slice(&values);
-        Ok(())
+        Ok(values)
     }
 }
 
@@ -122,9 +126,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut reader = Reader::open(file(&folder)).unwrap();
         assert_eq!(reader.description::<String>().unwrap(), "hello");
-        let mut b = [0.0; 4];
-        reader.fill("b", &[2, 2], &mut b).unwrap();
-        assert_eq!(b, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(reader.take_shaped("b", &[2, 2]).unwrap(), [1.0, 2.0, 3.0, 4.0]);
         let (_, a) = reader.take("a").unwrap();
         assert_eq!(a[1].to_bits(), (f32::MIN_POSITIVE / 2.0).to_bits());
         assert!(reader.take("a").unwrap_err().to_string().contains("array a: is missing"));

@@ -3,12 +3,15 @@
 //! Both depend on the seed, the phase and the step alone, so that a run resumed at any step draws what it would have
 //! drawn.
 
+use std::str::FromStr;
+
 use ndarray::{ArrayViewMut2, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::math::rng::{self, Purpose};
 
 /// How batches are drawn.
@@ -33,6 +36,34 @@ pub enum Noise {
     Mask(f32),
     /// Normal noise of this standard deviation is added.
     Gauss(f32),
+}
+
+impl FromStr for Batches {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "permutation" => Ok(Batches::Permutation),
+            "independent" => Ok(Batches::Independent),
+            _ => Err(Error::setting("batches", format!("expected permutation or independent, found '{text}'"))),
+        }
+    }
+}
+
+/// `none`, `mask:0.2`, `gauss:0.25`.
+impl FromStr for Noise {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || Error::setting("noise", format!("expected none, mask:SHARE or gauss:DEVIATION, found '{text}'"));
+        let amount = |text: &str| text.parse().map_err(|_| bad());
+        match text.split_once(':') {
+            None if text == "none" => Ok(Noise::None),
+            Some(("mask", share)) => Ok(Noise::Mask(amount(share)?)),
+            Some(("gauss", deviation)) => Ok(Noise::Gauss(amount(deviation)?)),
+            _ => Err(bad()),
+        }
+    }
 }
 
 /// Draws the batches of one phase of training.

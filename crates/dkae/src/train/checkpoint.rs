@@ -144,14 +144,13 @@ impl Checkpoint {
         let trained = if found.phase < layers { found.phase..found.phase + 1 } else { 0..layers };
         state.adam = Adam { time: found.adam_time, ..Adam::new(&state.net.layers()[trained]) };
         state.best = found.best.map(|loss| (loss, state.net.layers().to_vec()));
+        let tied = state.net.architecture().tied;
         let mut read = |prefix: &str, stack: &mut [Layer]| {
             for (l, layer) in stack.iter_mut().enumerate() {
-                let names: Vec<_> = layer.names(l).collect();
-                for ((name, shape), target) in names.into_iter().zip(layer.tensors_mut()) {
-                    reader.fill(&format!("{prefix}.{name}"), &shape, target)?;
-                }
+                let shape = (layer.inputs(), layer.outputs());
+                *layer = Layer::read(shape, tied, l, |name, shape| reader.take_shaped(&format!("{prefix}.{name}"), shape))?;
             }
-            Ok(())
+            Ok::<(), Error>(())
         };
         read("now", state.net.layers_mut())?;
         read("mean", &mut state.adam.mean)?;

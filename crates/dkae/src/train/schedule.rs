@@ -91,6 +91,18 @@ pub enum Schedule {
     Constant,
 }
 
+impl FromStr for Schedule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "cosine" => Ok(Schedule::Cosine),
+            "constant" => Ok(Schedule::Constant),
+            _ => Err(Error::setting("schedule", format!("expected cosine or constant, found '{text}'"))),
+        }
+    }
+}
+
 impl Schedule {
     /// What the peak rate is multiplied with at `step` (from 0) of `steps`.
     pub fn factor(self, step: u64, steps: u64) -> f64 {

@@ -16,16 +16,27 @@ use super::evaluate::evaluate;
 use super::observe::{Event, Observer, Phase};
 use super::schedule::{Length, Schedule};
 use super::step::{Losses, Workspace};
+use crate::data::Shape;
 use crate::kernel::Prior;
 use crate::math::threads;
 use crate::net::{About, Activation, Architecture, Autoencoder, Layer, Model, Record};
 use crate::{Error, Result};
 
+/// The paper's network.
+const LARGE: [usize; 4] = [500, 500, 2000, 2000];
+
+/// The paper's network for few features.
+const SMALL: [usize; 4] = [50, 50, 200, 200];
+
+/// The paper's rows in a batch.
+const BATCH: usize = 200;
+
 /// How to train. `Default` is what most users want; [`Trainer::paper`] is the paper's setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Trainer {
-    /// Widths of the layers above the input; the last is the code's. Default 500, 500, 2000, 2000.
+    /// Widths of the layers above the input; the last is the code's. Empty, the default, means by the data: 500, 500, 2000,
+    /// 2000, or 50, 50, 200, 200 where there are few features or rows (both are the paper's).
     pub layers: Vec<usize>,
     /// Activation of the hidden layers. Default relu.
     pub hidden: Activation,
@@ -37,8 +48,8 @@ pub struct Trainer {
     pub tied: bool,
     /// Weight of the code loss, in [0, 1]; 0 is the plain stacked autoencoder. Default 0.1.
     pub lambda: f32,
-    /// Rows in a batch. Default 200.
-    pub batch: usize,
+    /// Rows in a batch. Default 200, or all when there are fewer.
+    pub batch: Option<usize>,
     /// How batches are drawn. Default every row once per pass.
     pub batches: Batches,
     /// Steps of pretraining for each layer. Default 300.
@@ -66,13 +77,13 @@ pub struct Trainer {
 impl Default for Trainer {
     fn default() -> Self {
         Trainer {
-            layers: vec![500, 500, 2000, 2000],
+            layers: Vec::new(),
             hidden: Activation::Relu,
             code: Activation::Linear,
             output: None,
             tied: true,
             lambda: 0.1,
-            batch: 200,
+            batch: None,
             batches: Batches::Permutation,
             pretrain: Length::Steps(300),
             steps: Length::Steps(4000),
@@ -120,6 +131,8 @@ impl Trainer {
     /// batches of pretraining per layer and 100 of fine-tuning. About a million steps at the paper's sizes.
     pub fn paper() -> Self {
         Trainer {
+            layers: LARGE.to_vec(),
+            batch: Some(BATCH),
             hidden: Activation::Sigmoid,
             code: Activation::Sigmoid,
             output: Some(Activation::Sigmoid),
@@ -157,15 +170,10 @@ impl Trainer {
                 )));
             }
         }
-        if self.batch > train.x.nrows() {
-            return Err(Error::setting(
-                "batch",
-                format!(
-                    "{} rows a batch, but there are {} training rows; use a smaller batch",
-                    self.batch,
-                    train.x.nrows()
-                ),
-            ));
+        let batch = self.batch.unwrap_or(BATCH.min(train.x.nrows()));
+        if batch > train.x.nrows() {
+            let message = format!("{batch} rows a batch, but there are {} training rows; use fewer", train.x.nrows());
+            return Err(Error::setting("batch", message));
         }
         let fingerprint = Fingerprint::of(self, train);
         let net = Autoencoder::new(architecture, self.seed)?;
@@ -184,6 +192,7 @@ impl Trainer {
         }
         let stopped = Run {
             trainer: self,
+            batch,
             train: train.first(usize::MAX),
             validation: validation.as_ref().map(|v| v.first(self.validation_rows)),
         }
@@ -199,7 +208,15 @@ impl Trainer {
         if let Some((_, layers)) = state.best {
             state.net = Autoencoder::from_layers(state.net.architecture().clone(), layers)?;
         }
-        let about = About::new(serde_json::to_value(self).expect("settings are plain data"), state.history);
+        let about = About {
+            settings: serde_json::to_value(self).expect("settings are plain data"),
+            kernel: String::new(),
+            shape: Shape::Vector,
+            names: None,
+            rows: train.x.nrows(),
+            figures: Default::default(),
+            history: state.history,
+        };
         Ok(Model::new(state.net, about))
     }
 
@@ -208,7 +225,11 @@ impl Trainer {
         let output = self.output.unwrap_or_else(|| if unit_range() { Activation::Sigmoid } else { Activation::Linear });
         let architecture = Architecture {
             input: x.ncols(),
-            layers: self.layers.clone(),
+            layers: match &self.layers[..] {
+                [] if x.ncols() < 64 || x.nrows() < 2000 => SMALL.to_vec(),
+                [] => LARGE.to_vec(),
+                given => given.to_vec(),
+            },
             hidden: self.hidden,
             code: self.code,
             output,
@@ -223,8 +244,8 @@ impl Trainer {
         if !(0.0..=1.0).contains(&self.lambda) {
             return Err(Error::setting("lambda", format!("expected a number in [0, 1], found {}", self.lambda)));
         }
-        if self.batch < 2 {
-            return Err(Error::setting("batch", format!("expected at least 2 rows a batch, found {}", self.batch)));
+        if let Some(batch @ 0..2) = self.batch {
+            return Err(Error::setting("batch", format!("expected at least 2 rows a batch, found {batch}")));
         }
         if let Some(rate) = self.rate
             && !(rate > 0.0 && rate.is_finite())
@@ -287,6 +308,8 @@ impl Rows<'_> {
 /// One run of a trainer over its rows.
 struct Run<'a> {
     trainer: &'a Trainer,
+    /// Rows in a batch.
+    batch: usize,
     train: Rows<'a>,
     validation: Option<Rows<'a>>,
 }
@@ -301,8 +324,8 @@ impl Run<'_> {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<bool> {
         let layers = state.net.layers().len();
-        let mut workspace = Workspace::new(&state.net, self.trainer.batch);
-        let mut batch = vec![0; self.trainer.batch];
+        let mut workspace = Workspace::new(&state.net, self.batch);
+        let mut batch = vec![0; self.batch];
         let mut steps_to_save = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
         while state.phase <= layers {
             let (phase, steps) = self.phase(state.phase, layers);
@@ -338,7 +361,7 @@ impl Run<'_> {
     }
 
     fn phase(&self, phase: usize, layers: usize) -> (Phase, u64) {
-        let steps = |length: Length| length.steps(self.train.x.nrows(), self.trainer.batch);
+        let steps = |length: Length| length.steps(self.train.x.nrows(), self.batch);
         if phase < layers {
             (Phase::Pretrain { layer: phase, of: layers }, steps(self.trainer.pretrain))
         } else {

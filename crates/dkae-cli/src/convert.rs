@@ -1,0 +1,81 @@
+//! `dkae encode`, `decode` and `reconstruct`: a file in, a file out, block by block.
+
+use anyhow::{Context, Result};
+use dkae::Error;
+use dkae::data::stream;
+use dkae::net::Model;
+use ndarray::{Array2, ArrayView2};
+use serde_json::json;
+
+use crate::flags::Convert;
+use crate::screen::{Screen, stop_requested};
+
+/// What to do to the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Encode,
+    Decode,
+    Reconstruct,
+}
+
+/// Rows held in memory at a time.
+const BLOCK: usize = 1920;
+
+pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
+    let model = Model::load(&flags.model)?;
+    let (input, output, name): (_, _, fn(usize) -> String) = match direction {
+        Direction::Encode => (model.input_width(), model.code_width(), |i| format!("code{}", i + 1)),
+        Direction::Decode => (model.code_width(), model.input_width(), |i| format!("feature{}", i + 1)),
+        Direction::Reconstruct => (model.input_width(), model.input_width(), |i| format!("feature{}", i + 1)),
+    };
+    let mut options = flags.reading.options();
+    // A sparse file of few rows may not mention the last words of the vocabulary.
+    options.width = options.width.or((direction != Direction::Decode).then_some(input));
+    let mut source = stream::open(&flags.data, &options)?;
+    if source.width() != input {
+        let what = if direction == Direction::Decode { "codes" } else { "rows" };
+        let hint = match source.width() {
+            found if found == input + 1 && direction != Direction::Decode => {
+                "; if one column is a label, leave it out with --label or --skip"
+            }
+            _ => "",
+        };
+        return Err(Error::Data(format!(
+            "{}: {what} of {} columns, but the model {} takes {input}{hint}",
+            flags.data.display(),
+            source.width(),
+            flags.model.display()
+        ))
+        .into());
+    }
+    let names: Vec<String> = match &model.about().names {
+        Some(names) if direction != Direction::Encode => names.clone(),
+        _ => (0..output).map(name).collect(),
+    };
+    let convert = |x: ArrayView2<f32>| -> dkae::Result<Array2<f32>> {
+        match direction {
+            Direction::Encode => model.encode(x),
+            Direction::Decode => model.decode(x),
+            Direction::Reconstruct => model.reconstruct(x),
+        }
+    };
+    let verb = match direction {
+        Direction::Encode => "encoding",
+        Direction::Decode => "decoding",
+        Direction::Reconstruct => "reconstructing",
+    };
+    let mut sink = stream::create(&flags.output, output, Some(&names))?;
+    let progress = screen.rows(verb, source.rows_hint());
+    let mut rows = 0;
+    while let Some(block) = source.next_block(BLOCK)? {
+        if stop_requested() {
+            return Err(Error::Interrupted.into());
+        }
+        sink.write(convert(block.view())?.view())?;
+        rows += block.nrows();
+        progress.add(block.nrows());
+    }
+    sink.finish().with_context(|| "the result was not written")?;
+    progress.finish(rows);
+    Ok(json!({ "rows": rows, "columns": output, "output": flags.output }))
+}

@@ -1,0 +1,365 @@
+//! Every flag of the command, once: help, completions and the man page all come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use dkae::data::read::{Column, Format};
+use dkae::data::scale::Scale;
+use dkae::net::Activation;
+use dkae::train::{Batches, Length, Noise, Schedule};
+
+/// Kernel methods with an explicit map both ways.
+///
+/// dkae learns codes whose inner products reproduce a kernel of your choice, and a decoder that maps any point of code
+/// space back to input space. Linear work on codes is then non-linear work on your rows.
+#[derive(Debug, Parser)]
+#[command(name = "dkae", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Flags {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dkae demo                                      train on the embedded digits and look at the result
+  dkae fit rows.csv --label class -o my.dkae     train on a table
+  dkae encode my.dkae new.csv -o codes.npy       rows to codes
+  dkae decode my.dkae codes.npy -o back.csv      codes to rows
+  dkae inspect my.dkae                           what is in a file";
+
+/// What every command understands.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Say nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Print the result as one JSON document
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Threads that compute; by default one per core. The result is the same for any number
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train on the embedded digits and show what was learned
+    Demo(Demo),
+    /// Train a model on the rows of a file
+    Fit(Box<Fit>),
+    /// Rows to codes
+    Encode(Convert),
+    /// Codes to rows
+    Decode(Convert),
+    /// Rows to codes and back
+    Reconstruct(Convert),
+    /// Show what is in a data or model file
+    Inspect(Inspect),
+    /// Write the kernel matrix of given rows, or its factors
+    Kernel(Box<Kernel>),
+    /// Print a completion script for a shell
+    Completions {
+        /// bash, elvish, fish, powershell or zsh
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// The folder to write to
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae demo                    writes digits.dkae and digits.svg in the current folder
+  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae and /tmp/d.svg")]
+pub struct Demo {
+    /// Where to write the model; the figure goes beside it
+    #[arg(short, long, value_name = "MODEL", default_value = "digits.dkae")]
+    pub output: PathBuf,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+}
+
+/// How to read a file of rows.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Reading")]
+pub struct Reading {
+    /// File format: idx, cifar, csv, npy, npz, svmlight or parquet; by default by name and first bytes
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Column with the class of each row: a name, a number from 1, or 'last'
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<Column>,
+    /// File with one label per row
+    #[arg(long, value_name = "FILE")]
+    pub labels_file: Option<PathBuf>,
+    /// Column that says which part a row belongs to, for --split-by
+    #[arg(long, value_name = "COLUMN")]
+    pub group: Option<Column>,
+    /// Whether a csv file begins with column names; by default found out
+    #[arg(long, value_name = "BOOL")]
+    pub header: Option<bool>,
+    /// What separates the columns of a csv file; by default found out
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<char>,
+    /// Columns to leave out
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub skip: Vec<Column>,
+    /// Leave out rows with this label
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    pub drop_label: Option<String>,
+    /// Array with the rows in an npz file
+    #[arg(long, value_name = "NAME")]
+    pub array: Option<String>,
+    /// Features of svmlight rows; by default the largest index
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+}
+
+/// The settings of a fit; what is not given is taken from --config, or else the default.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae fit rows.csv --label class -o my.dkae
+  dkae fit train-images-idx3-ubyte.gz --take 20000 --seed 0 -o mnist.dkae
+  dkae fit clouds.csv.gz --label label --drop-label 0 --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
+  dkae fit counts.svm.gz --tfidf --svd 20 --scale standard -o texts.dkae
+  dkae fit rows.npy --kernel rbf --rbf-width 15% -o rbf.dkae
+  dkae fit rows.npy --lambda 0 --noise mask:0.2 -o denoising.dkae
+  dkae fit rows.npy --config settings.toml --steps 10000 -o long.dkae
+
+A run that was stopped, by Ctrl-C or otherwise, goes on from its checkpoint when the same command is given again.")]
+pub struct Fit {
+    /// The rows; several files of the same kind are put one after another
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Vec<PathBuf>,
+    /// Where to write the model
+    #[arg(short, long, value_name = "MODEL", required_unless_present = "write_config")]
+    pub output: Option<PathBuf>,
+    /// Settings as a TOML file; flags go before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Write the settings in force to a TOML file and stop
+    #[arg(long, value_name = "FILE")]
+    pub write_config: Option<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub rows: RowFlags,
+    #[command(flatten)]
+    pub kernel: KernelFlags,
+    #[command(flatten)]
+    pub network: NetworkFlags,
+    #[command(flatten)]
+    pub training: TrainingFlags,
+}
+
+/// Which rows to learn from, and what to do to them first.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Rows")]
+pub struct RowFlags {
+    /// Draw this many rows and use only those
+    #[arg(long, value_name = "N")]
+    pub take: Option<usize>,
+    /// Shares of training, validation and test rows [default: 0.7,0.15,0.15]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3, conflicts_with = "split_by")]
+    pub split: Option<Vec<f64>>,
+    /// Groups (see --group) for training, validation and test
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3)]
+    pub split_by: Option<Vec<String>>,
+    /// auto, none, unit (each feature to [0,1]), unit-all (one range for all, as pictures want) or standard [default: auto]
+    #[arg(long, value_name = "SCALE")]
+    pub scale: Option<Scale>,
+    /// Word counts to TF-IDF weights; needs --svd
+    #[arg(long, requires = "svd")]
+    pub tfidf: bool,
+    /// Then to this many dimensions by a truncated SVD
+    #[arg(long, value_name = "N", requires = "tfidf")]
+    pub svd: Option<usize>,
+}
+
+/// The kernel that codes are aligned with.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Kernel")]
+pub struct KernelFlags {
+    /// pck, rbf, linear, polynomial, cosine or ideal (needs labels) [default: pck]
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    /// A kernel matrix of all rows (npy, csv, parquet) instead
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub prior: Option<PathBuf>,
+    /// pck: random starts for each size of mixture [default: 30]
+    #[arg(long, value_name = "Q")]
+    pub restarts: Option<usize>,
+    /// pck: components of the largest mixtures [default: 30]
+    #[arg(long, value_name = "G")]
+    pub max_components: Option<usize>,
+    /// pck: rows the mixtures are fitted on [default: 200]
+    #[arg(long, value_name = "N")]
+    pub subset: Option<usize>,
+    /// pck: diagonal, spherical or tied covariances [default: diagonal]
+    #[arg(long, value_name = "FORM")]
+    pub covariance: Option<String>,
+    /// pck: added to every variance: a number, or a share of the mean variance such as 5% [default: 0.01]
+    #[arg(long, value_name = "V")]
+    pub floor: Option<String>,
+    /// pck: means start at random rows, or spread by k-means++: random or k-means++ [default: random]
+    #[arg(long, value_name = "START")]
+    pub start: Option<String>,
+    /// rbf: a number, or a share of the median distance such as 15% [default: 15%]
+    #[arg(long, value_name = "WIDTH")]
+    pub rbf_width: Option<String>,
+    /// polynomial: (gamma a.b + offset)^degree [default: 3]
+    #[arg(long, value_name = "N")]
+    pub degree: Option<u32>,
+    /// polynomial: gamma [default: 1 / features]
+    #[arg(long, value_name = "X")]
+    pub gamma: Option<f64>,
+    /// polynomial: offset [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub offset: Option<f64>,
+}
+
+/// The autoencoder.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Network")]
+pub struct NetworkFlags {
+    /// Widths of the layers; the last is the code's [default: by the data, 500,500,2000,2000 for large ones]
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',')]
+    pub layers: Option<Vec<usize>>,
+    /// Activation of hidden layers: sigmoid, tanh, relu or linear [default: relu]
+    #[arg(long, value_name = "S")]
+    pub hidden: Option<Activation>,
+    /// Activation of the code [default: linear]
+    #[arg(long, value_name = "S")]
+    pub code: Option<Activation>,
+    /// Activation of the output [default: sigmoid when the rows lie in [0,1], else linear]
+    #[arg(long, value_name = "S")]
+    pub output_activation: Option<Activation>,
+    /// Give the decoder weights of its own
+    #[arg(long)]
+    pub untied: bool,
+}
+
+/// How to train.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Training")]
+pub struct TrainingFlags {
+    /// The paper's choices: sigmoid, 30 and 100 epochs of (n/k)^2 batches, constant rate. Takes days at its sizes
+    #[arg(long)]
+    pub paper: bool,
+    /// Weight of the code loss, from 0 (a plain autoencoder) to 1 [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub lambda: Option<f32>,
+    /// Steps of fine-tuning, or such as '100 paper-epochs'
+    #[arg(long, value_name = "N")]
+    pub steps: Option<Length>,
+    /// Steps of pretraining for each layer, likewise
+    #[arg(long, value_name = "N")]
+    pub pretrain: Option<Length>,
+    /// Rows in a batch [default: 200, or all when there are fewer]
+    #[arg(long, value_name = "K")]
+    pub batch: Option<usize>,
+    /// permutation (every row once a pass) or independent draws [default: permutation]
+    #[arg(long, value_name = "KIND")]
+    pub batches: Option<Batches>,
+    /// Peak learning rate [default: by the network]
+    #[arg(long, value_name = "X")]
+    pub rate: Option<f64>,
+    /// cosine (with warm-up) or constant [default: cosine]
+    #[arg(long, value_name = "KIND")]
+    pub schedule: Option<Schedule>,
+    /// Largest norm of the gradient [default: no limit]
+    #[arg(long, value_name = "X")]
+    pub clip: Option<f32>,
+    /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]
+    #[arg(long, value_name = "NOISE")]
+    pub noise: Option<Noise>,
+    /// Steps between two looks at the validation rows [default: 250]
+    #[arg(long, value_name = "N")]
+    pub validate_every: Option<u64>,
+    /// Stop after this many looks without improvement [default: never]
+    #[arg(long, value_name = "N")]
+    pub patience: Option<u64>,
+    /// Seed of everything random [default: 7]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Steps between two checkpoints; 0 for none [default: 500]
+    #[arg(long, value_name = "N")]
+    pub checkpoint_every: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae encode my.dkae rows.csv --skip class -o codes.npy
+  dkae decode my.dkae codes.npy -o rows.csv
+  dkae reconstruct my.dkae rows.parquet -o again.parquet
+
+Files are read and written block by block: they may be larger than memory. Output is npy, csv, tsv (either .gz) or parquet.")]
+pub struct Convert {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The rows or codes to convert
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae inspect rows.csv --label class
+  dkae inspect my.dkae --json")]
+pub struct Inspect {
+    /// A file of rows, or a model
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae kernel rows.csv --label class -o p.npy                      the whole matrix
+  dkae kernel rows.csv --rows 0..500 -o p.npy                      between the first 500 rows
+  dkae kernel rows.npy --factors -o f.svm.gz                       sparse F with P = F F^T (pck)
+  dkae kernel rows.npy --kernel rbf --rbf-width 15% -o p.parquet   another kernel
+
+The kernel is fitted on all rows of the file, and the matrix is written block by block.")]
+pub struct Kernel {
+    /// The rows
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Where to write the matrix
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Only between these rows: a range from 0 such as 0..500
+    #[arg(long, value_name = "A..B")]
+    pub rows: Option<String>,
+    /// Write the factors F of P = F F^T instead, as svmlight
+    #[arg(long)]
+    pub factors: bool,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// auto, none, unit, unit-all or standard
+    #[arg(long, value_name = "SCALE")]
+    pub scale: Option<Scale>,
+    #[command(flatten)]
+    pub kernel: KernelFlags,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+}

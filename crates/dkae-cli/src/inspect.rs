@@ -1,0 +1,130 @@
+//! `dkae inspect`: what is in a data or model file.
+
+use anyhow::Result;
+use dkae::data::read::read;
+use dkae::data::{Shape, Table};
+use dkae::net::Model;
+use serde_json::{Value, json};
+
+use crate::flags::Inspect;
+
+pub fn run(flags: &Inspect) -> Result<(String, Value)> {
+    if is_model(&flags.file) {
+        return Ok(model(&Model::load(&flags.file)?));
+    }
+    let mut options = flags.reading.options();
+    options.allow_missing = true;
+    Ok(data(&read(&flags.file, &options)?))
+}
+
+/// Models are safetensors: eight bytes with the length of a JSON header, then the header.
+fn is_model(path: &std::path::Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 9];
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
+        && start[8] == b'{'
+        && start[5..8] == [0, 0, 0]
+}
+
+fn model(model: &Model) -> (String, Value) {
+    let (about, shape) = (model.about(), model.net().architecture());
+    let mut lines = vec![
+        format!("model      {shape}, {} parameters, {} weights", thousands(shape.parameters()), if shape.tied { "tied" } else { "untied" }),
+        format!("units      hidden {}, code {}, output {}", shape.hidden, shape.code, shape.output),
+        format!("rows       {} of {} features{}", thousands(about.rows), model.input_width(), picture(about.shape)),
+        format!("kernel     {}", if about.kernel.is_empty() { "unknown" } else { &about.kernel }),
+    ];
+    if let Some((_, svd)) = &model.preparation().text {
+        lines.push(format!("text       TF-IDF, then {} dimensions by a truncated SVD", svd.components.nrows()));
+    }
+    lines.push(format!("scaling    {}", name(&model.preparation().scaler.kind())));
+    for part in ["train", "validation", "test"] {
+        let figure = |what: &str| about.figures.get(&format!("{part}.{what}"));
+        if let Some(reconstruction) = figure("reconstruction") {
+            let code = figure("code").map(|c| format!(", L_c {c:.4}")).unwrap_or_default();
+            lines.push(format!("{part:<10} L_r {reconstruction:.5}{code}"));
+        }
+    }
+    if let Some(codes) = about.figures.get("test.codes-to-ideal") {
+        let prior = about.figures.get("test.prior-to-ideal").map(|p| format!(", of the prior {p:.4}")).unwrap_or_default();
+        lines.push(format!("to ideal   L_c of the codes {codes:.4}{prior}"));
+    }
+    let settings = serde_json::to_string(&about.settings).unwrap_or_default();
+    lines.push(format!("settings   {settings}"));
+    let value = json!({
+        "kind": "model",
+        "architecture": shape,
+        "input_width": model.input_width(),
+        "code_width": model.code_width(),
+        "scaling": name(&model.preparation().scaler.kind()),
+        "about": about,
+    });
+    (lines.join("\n"), value)
+}
+
+fn data(table: &Table) -> (String, Value) {
+    let (n, d) = table.x.dim();
+    let finite = || table.x.iter().copied().filter(|v| v.is_finite());
+    let (low, high) = finite().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let missing = table.x.iter().filter(|v| v.is_nan()).count();
+    let infinite = table.x.iter().filter(|v| v.is_infinite()).count();
+    let zeros = table.x.iter().filter(|&&v| v == 0.0).count();
+    let constant = table.x.columns().into_iter().filter(|c| c.iter().all(|v| v == &c[0])).count();
+    let mean = finite().map(f64::from).sum::<f64>() / (n * d - missing - infinite).max(1) as f64;
+    let mut lines = vec![
+        format!("rows       {} of {d} features{}", thousands(n), picture(table.shape)),
+        format!("range      {low} to {high}, mean {mean:.4}, {:.0} % zeros", 100.0 * zeros as f64 / (n * d).max(1) as f64),
+        format!("missing    {missing} values{}", if infinite > 0 { format!(", {infinite} infinite") } else { String::new() }),
+        format!("constant   {constant} features"),
+    ];
+    let mut classes = Value::Null;
+    if let Some(labels) = &table.labels {
+        let counts = labels.counts();
+        let list: Vec<String> = labels.names.iter().zip(&counts).take(20).map(|(name, n)| format!("{name}: {n}")).collect();
+        let more = if counts.len() > 20 { ", ..." } else { "" };
+        lines.push(format!("classes    {} ({}{more})", counts.len(), list.join(", ")));
+        classes = json!(labels.names.iter().zip(&counts).collect::<std::collections::BTreeMap<_, _>>());
+    }
+    if let Some(groups) = &table.groups {
+        let mut counts = std::collections::BTreeMap::new();
+        groups.iter().for_each(|g| *counts.entry(g).or_insert(0) += 1);
+        let list: Vec<String> = counts.iter().take(20).map(|(name, n)| format!("{name}: {n}")).collect();
+        lines.push(format!("groups     {} ({})", counts.len(), list.join(", ")));
+    }
+    if let Some(names) = &table.names {
+        let list: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
+        lines.push(format!("features   {}{}", list.join(", "), if names.len() > 12 { ", ..." } else { "" }));
+    }
+    let value = json!({
+        "kind": "data", "rows": n, "features": d, "shape": table.shape, "min": low, "max": high, "mean": mean,
+        "missing": missing, "infinite": infinite, "zeros": zeros, "constant_features": constant, "classes": classes,
+        "names": table.names,
+    });
+    (lines.join("\n"), value)
+}
+
+fn picture(shape: Shape) -> String {
+    match shape {
+        Shape::Vector => String::new(),
+        Shape::Image { channels: 1, height, width } => format!(", grey pictures of {height} x {width}"),
+        Shape::Image { channels, height, width } => format!(", pictures of {channels} x {height} x {width}"),
+    }
+}
+
+/// A setting's name, as in settings files.
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// `12 345 678`.
+fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}

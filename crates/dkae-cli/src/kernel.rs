@@ -1,0 +1,86 @@
+//! `dkae kernel`: the kernel matrix of the rows of a file, or its factors.
+//!
+//! The kernel is fitted on all rows of the file; P between the rows asked for is then written block by block, so that the
+//! matrix itself is never in memory.
+
+use std::io::Write;
+use std::ops::Range;
+
+use anyhow::Result;
+use dkae::Error;
+use dkae::data::read::read_many;
+use dkae::data::{atomic, stream};
+use dkae::kernel::{Ideal, KernelSpec, Prior};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ndarray::Array2;
+use serde_json::{Value, json};
+
+use crate::flags::Kernel;
+use crate::screen::{Screen, stop_requested};
+
+/// Rows of the matrix in memory at a time.
+const BLOCK: usize = 256;
+
+pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
+    let mut spec = KernelSpec::default();
+    flags.kernel.apply(&mut spec)?;
+    let table = screen.timed("reading", || read_many(&flags.data, &flags.reading.options()))?;
+    let rows = rows(flags.rows.as_deref(), table.len())?;
+    let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
+    let x = scaler.apply(table.x.view())?;
+    let description;
+    if spec == KernelSpec::Ideal {
+        let labels = table.labels.as_ref().ok_or_else(|| {
+            Error::setting("kernel", "the ideal kernel is made of labels, and the rows have none; give --label")
+        })?;
+        description = "ideal kernel of the labels".to_owned();
+        write_matrix(&Ideal::new(&labels.index), rows.clone(), flags, screen)?;
+    } else {
+        let kernel = screen.timed("fitting the kernel", || spec.with_seed(flags.seed).fit(x.view()))?;
+        description = kernel.describe();
+        if flags.factors {
+            write_factors(&*kernel, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;
+        } else {
+            write_matrix(&*kernel.prior(x.view())?, rows.clone(), flags, screen)?;
+        }
+    }
+    let text = format!("{description}: wrote {} rows to {}", rows.len(), flags.output.display());
+    Ok((text, json!({ "kernel": description, "rows": rows.len(), "output": flags.output })))
+}
+
+/// `10..20` among `n` rows; all of them without a range.
+fn rows(range: Option<&str>, n: usize) -> Result<Range<usize>> {
+    let Some(text) = range else { return Ok(0..n) };
+    let bad = |why: String| Error::setting("rows", format!("expected a range such as 0..500, found '{text}'{why}"));
+    let (from, to) = text.split_once("..").ok_or_else(|| bad(String::new()))?;
+    let number = |text: &str, default| match text {
+        "" => Ok(default),
+        text => text.parse().map_err(|_| bad(String::new())),
+    };
+    let range = number(from, 0)?..number(to, n)?;
+    if range.start >= range.end || range.end > n {
+        return Err(bad(format!(", and the file has {n} rows")).into());
+    }
+    Ok(range)
+}
+
+fn write_matrix(prior: &dyn Prior, rows: Range<usize>, flags: &Kernel, screen: Screen) -> Result<()> {
+    let all: Vec<usize> = rows.collect();
+    let names: Vec<String> = all.iter().map(|i| format!("row{i}")).collect();
+    let mut sink = stream::create(&flags.output, all.len(), Some(&names))?;
+    let progress = screen.rows("writing", Some(all.len()));
+    let mut block = Array2::zeros((BLOCK, all.len()));
+    for some in all.chunks(BLOCK) {
+        if stop_requested() {
+            return Err(Error::Interrupted.into());
+        }
+        let mut block = block.slice_mut(ndarray::s![..some.len(), ..]);
+        prior.block(some, &all, block.view_mut());
+        sink.write(block.view())?;
+        progress.add(some.len());
+    }
+    sink.finish()?;
+    progress.finish(all.len());
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What the user sees while work goes on: a bar with both losses and the time left on a terminal, plain lines otherwise,
+//! nothing when quiet or when a machine reads. Everything here goes to standard error; results go to standard output.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use dkae::train::{Event, Losses, Observer, Phase};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::flags::Global;
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C asks work to stop at the next good moment; the second one ends the process at once.
+pub fn watch_for_interrupts() {
+    let handler = || {
+        if STOP.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    };
+    // Without a handler Ctrl-C ends the process, which loses at most the steps since the last checkpoint.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Whether the user asked to stop.
+pub fn stop_requested() -> bool {
+    STOP.load(Ordering::SeqCst)
+}
+
+/// How to talk to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// A person at a terminal.
+    Bars,
+    /// A log file.
+    Lines,
+    /// Nobody.
+    Nothing,
+}
+
+impl Screen {
+    pub fn new(global: &Global) -> Self {
+        if global.quiet || global.json {
+            Screen::Nothing
+        } else if std::io::stderr().is_terminal() {
+            Screen::Bars
+        } else {
+            Screen::Lines
+        }
+    }
+
+    /// One line about something that has happened.
+    pub fn say(self, line: impl std::fmt::Display) {
+        if self != Screen::Nothing {
+            eprintln!("{line}");
+        }
+    }
+
+    /// Says what is being done and, when it is over, how long it took.
+    pub fn timed<T>(self, what: &str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let spinner = (self == Screen::Bars).then(|| {
+            let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+            spinner.enable_steady_tick(Duration::from_millis(120));
+            spinner
+        });
+        let result = work();
+        if let Some(spinner) = spinner {
+            spinner.finish_and_clear();
+        }
+        self.say(format_args!("{what}: {}", seconds(start.elapsed())));
+        result
+    }
+
+    /// A bar for work of so many rows; unknown when the file does not say.
+    pub fn rows(self, what: &'static str, total: Option<usize>) -> Rows {
+        let bar = match (self, total) {
+            (Screen::Bars, Some(total)) => bar(total as u64, "{msg} {wide_bar} {pos}/{len} rows, {eta} left"),
+            (Screen::Bars, None) => bar(0, "{msg} {spinner} {pos} rows, {elapsed}"),
+            _ => ProgressBar::hidden(),
+        };
+        bar.set_message(what);
+        Rows { bar, screen: self, what, start: Instant::now() }
+    }
+
+    /// An observer of training.
+    pub fn training(self) -> Training {
+        Training { screen: self, bar: ProgressBar::hidden(), steps: 0, validation: None, said: Instant::now() }
+    }
+}
+
+fn bar(total: u64, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("a fixed template").progress_chars("━╸─");
+    ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8)).with_style(style)
+}
+
+/// `3.2 s`, `4 min 10 s`, `2 h 5 min`.
+pub fn seconds(time: Duration) -> String {
+    let s = time.as_secs();
+    match s {
+        0..100 => format!("{:.1} s", time.as_secs_f64()),
+        100..6000 => format!("{} min {} s", s / 60, s % 60),
+        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// Progress over rows.
+pub struct Rows {
+    bar: ProgressBar,
+    screen: Screen,
+    what: &'static str,
+    start: Instant,
+}
+
+impl Rows {
+    pub fn add(&self, rows: usize) {
+        self.bar.inc(rows as u64);
+    }
+
+    pub fn finish(self, rows: usize) {
+        self.bar.finish_and_clear();
+        self.screen.say(format_args!("{} {rows} rows: {}", self.what, seconds(self.start.elapsed())));
+    }
+}
+
+/// Follows a training run.
+pub struct Training {
+    screen: Screen,
+    bar: ProgressBar,
+    steps: u64,
+    validation: Option<Losses>,
+    said: Instant,
+}
+
+impl Training {
+    fn status(&self, losses: Losses) -> String {
+        let mut text = format!("L_r {:.5}", losses.reconstruction);
+        if losses.code > 0.0 {
+            text += &format!("  L_c {:.4}", losses.code);
+        }
+        if let Some(v) = self.validation {
+            text += &format!("  (validation {:.5}", v.reconstruction);
+            text += &if v.code > 0.0 { format!(", {:.4})", v.code) } else { ")".into() };
+        }
+        text
+    }
+}
+
+impl Observer for Training {
+    fn event(&mut self, event: &Event) -> ControlFlow<()> {
+        match *event {
+            Event::Phase { phase, steps, from } => {
+                self.bar.finish_and_clear();
+                self.steps = steps;
+                if from > 0 {
+                    self.screen.say(format_args!("going on from the checkpoint: {phase}, step {from} of {steps}"));
+                }
+                if self.screen == Screen::Bars && steps > 0 {
+                    self.bar = bar(steps, "{prefix} {wide_bar} {pos}/{len} {msg} {eta} left");
+                    self.bar.set_position(from);
+                    self.bar.reset_eta();
+                    self.bar.set_prefix(phase.to_string());
+                }
+            }
+            Event::Step { phase, step, losses } => {
+                self.bar.set_position(step);
+                if self.screen == Screen::Bars && step.is_multiple_of(5) {
+                    self.bar.set_message(self.status(losses));
+                }
+                // A log wants a line now and then; fine-tuning has its validation lines as well.
+                let last = step == self.steps;
+                if self.screen == Screen::Lines && (last || self.said.elapsed() > Duration::from_secs(15)) {
+                    self.said = Instant::now();
+                    self.screen.say(format_args!("{phase}: step {step} of {}, {}", self.steps, self.status(losses)));
+                }
+                if last {
+                    self.bar.finish_and_clear();
+                    if self.screen == Screen::Bars && matches!(phase, Phase::Pretrain { .. }) {
+                        self.screen.say(format_args!("{phase}: {}", self.status(losses)));
+                    }
+                }
+            }
+            Event::Validation { losses, .. } => self.validation = Some(losses),
+            Event::EarlyStop { step } => {
+                self.bar.finish_and_clear();
+                self.screen.say(format_args!("stopped early at step {step}: the validation loss no longer improves"));
+            }
+        }
+        if stop_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

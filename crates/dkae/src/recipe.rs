@@ -1,0 +1,294 @@
+//! The whole job, from raw rows to a fitted model and its figures: split, prepare, fit the kernel, train, measure.
+//!
+//! The command and the Python package both stand on this, so that a model means the same wherever it was made.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::data::prepare::Preparation;
+use crate::data::scale::Scale;
+use crate::data::sparse::Csr;
+use crate::data::split::Split;
+use crate::data::svd::Svd;
+use crate::data::tfidf::TfIdf;
+use crate::data::{Labels, Shape, Table};
+use crate::kernel::{Ideal, Kernel, KernelSpec, Precomputed, Prior};
+use crate::net::Model;
+use crate::train::{Checkpoint, Losses, Observer, Rows, Trainer, evaluate};
+use crate::{Error, Result, metrics};
+
+/// Rows of a part that figures are measured on; L_c costs the square of it.
+const MEASURED: usize = 4000;
+
+/// Everything that decides a model, but for the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recipe {
+    /// Seed of everything random: the split, the kernel's starts, weights and batches. Default 7.
+    pub seed: u64,
+    /// Draw this many rows and use only those. Default all.
+    pub take: Option<usize>,
+    /// Shares of training, validation and test rows. Default 0.7, 0.15, 0.15.
+    pub split: [f64; 3],
+    /// Groups for training, validation and test, instead of shares. Default none.
+    pub split_by: Option<[String; 3]>,
+    /// For word counts: TF-IDF, then a truncated SVD to this many dimensions. Default none.
+    pub svd: Option<usize>,
+    /// Scaling of the features. Default by the data.
+    pub scale: Scale,
+    /// The kernel that codes are aligned with. Default the probabilistic cluster kernel.
+    pub kernel: KernelSpec,
+    /// The network and its training.
+    pub train: Trainer,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Recipe {
+            seed: 7,
+            take: None,
+            split: [0.70, 0.15, 0.15],
+            split_by: None,
+            svd: None,
+            scale: Scale::Auto,
+            kernel: KernelSpec::default(),
+            train: Trainer::default(),
+        }
+    }
+}
+
+/// Raw rows, dense or sparse, and what is known about them.
+pub struct Source<'a> {
+    /// The rows.
+    pub x: RawRows<'a>,
+    /// Their classes.
+    pub labels: Option<&'a Labels>,
+    /// Their groups.
+    pub groups: Option<&'a [String]>,
+    /// The names of their features.
+    pub names: Option<&'a [String]>,
+    /// What a row is.
+    pub shape: Shape,
+}
+
+/// Raw rows.
+pub enum RawRows<'a> {
+    /// All values.
+    Dense(&'a Array2<f32>),
+    /// Non-zero values only: word counts.
+    Sparse(&'a Csr),
+}
+
+impl<'a> From<&'a Table> for Source<'a> {
+    fn from(table: &'a Table) -> Self {
+        Source {
+            x: RawRows::Dense(&table.x),
+            labels: table.labels.as_ref(),
+            groups: table.groups.as_deref(),
+            names: table.names.as_deref(),
+            shape: table.shape,
+        }
+    }
+}
+
+impl RawRows<'_> {
+    fn len(&self) -> usize {
+        match self {
+            RawRows::Dense(x) => x.nrows(),
+            RawRows::Sparse(x) => x.nrows(),
+        }
+    }
+}
+
+/// Rows split and prepared: what the kernel and the trainer see.
+pub struct Prepared {
+    /// Which rows are in which part.
+    pub split: Split,
+    /// Training, validation and test rows.
+    pub parts: [Array2<f32>; 3],
+    /// Their classes.
+    pub labels: Option<[Labels; 3]>,
+    /// How they were prepared.
+    pub preparation: Preparation,
+}
+
+/// A kernel fitted on the training part, able to make the prior of each part.
+pub enum FittedKernel {
+    /// A kernel that applies to any rows.
+    Kernel(Box<dyn Kernel>),
+    /// The classes themselves.
+    Ideal,
+    /// A matrix that was given, over the raw rows.
+    Matrix(Precomputed),
+    /// No alignment is asked for.
+    None,
+}
+
+impl FittedKernel {
+    /// The priors of the training, validation and test rows; none when there is no kernel.
+    pub fn priors<'a>(&'a self, prepared: &'a Prepared) -> Result<Option<[Box<dyn Prior + 'a>; 3]>> {
+        let Prepared { split, parts, labels, .. } = prepared;
+        let [a, b, c]: [Result<Box<dyn Prior>>; 3] = match self {
+            FittedKernel::None => return Ok(None),
+            FittedKernel::Kernel(kernel) => parts.each_ref().map(|x| kernel.prior(x.view())),
+            FittedKernel::Ideal => {
+                let labels = labels.as_ref().ok_or_else(labels_missing)?;
+                labels.each_ref().map(|labels| Ok(Box::new(Ideal::new(&labels.index)) as _))
+            }
+            FittedKernel::Matrix(matrix) => {
+                [&split.train, &split.validation, &split.test].map(|rows| Ok(Box::new(matrix.select(rows)) as _))
+            }
+        };
+        Ok(Some([a?, b?, c?]))
+    }
+
+    /// One line for people.
+    pub fn describe(&self) -> String {
+        match self {
+            FittedKernel::Kernel(kernel) => kernel.describe(),
+            FittedKernel::Ideal => "ideal kernel of the labels".into(),
+            FittedKernel::Matrix(matrix) => format!("a given matrix of {} rows", matrix.len()),
+            FittedKernel::None => "none".into(),
+        }
+    }
+}
+
+fn labels_missing() -> Error {
+    Error::setting("kernel", "the ideal kernel is made of labels, and the rows have none; give a label column or file")
+}
+
+impl Recipe {
+    /// Splits and prepares rows; everything is fitted on the training part.
+    pub fn prepare(&self, source: &Source) -> Result<Prepared> {
+        let n = source.x.len();
+        let take = self.take.unwrap_or(n);
+        let split = match (&self.split_by, source.groups) {
+            (None, _) => Split::random_of(n, take, self.split, self.seed)?,
+            (Some(_), None) => {
+                return Err(Error::setting("split-by", "needs a column that says the group of each row: give group"));
+            }
+            (Some([train, validation, test]), Some(groups)) => {
+                let split = Split::by_group(groups, train, validation, test)?;
+                match self.take {
+                    None => split,
+                    Some(take) => split.take(self.split.map(|share| (share * take as f64).round() as usize), self.seed)?,
+                }
+            }
+        };
+        let rows = [&split.train, &split.validation, &split.test];
+        let labels = source.labels.map(|labels| rows.map(|rows| labels.select(rows)));
+        let (parts, preparation) = match (&source.x, self.svd) {
+            (RawRows::Dense(x), None) => {
+                let raw = rows.map(|rows| x.select(Axis(0), rows));
+                let scaler = self.scale.fit(raw[0].view(), source.shape)?;
+                let preparation = Preparation { text: None, scaler };
+                if preparation.is_none() {
+                    (raw, preparation)
+                } else {
+                    // One part at a time, so that raw and scaled rows are not both whole in memory.
+                    let [a, b, c] = raw.map(|part| preparation.apply(part.view()));
+                    ([a?, b?, c?], preparation)
+                }
+            }
+            (RawRows::Sparse(x), None) => {
+                let raw = rows.map(|rows| x.select(rows).to_dense(2 << 30));
+                let [a, b, c] = raw;
+                let (a, b, c) = (a?, b?, c?);
+                let scaler = self.scale.fit(a.view(), source.shape)?;
+                let preparation = Preparation { text: None, scaler };
+                let [a, b, c] = [a, b, c].map(|part| preparation.apply(part.view()));
+                ([a?, b?, c?], preparation)
+            }
+            (x, Some(components)) => {
+                let sparse = match x {
+                    RawRows::Sparse(x) => Cow::Borrowed(*x),
+                    RawRows::Dense(x) => Cow::Owned(Csr::from_dense(x.view())),
+                };
+                let raw = rows.map(|rows| sparse.select(rows));
+                let tfidf = TfIdf::fit(&raw[0])?;
+                let weights = tfidf.transform(&raw[0])?;
+                let svd = Svd { components, seed: self.seed }.fit(&weights)?;
+                let scaler = self.scale.fit(svd.transform(&weights)?.view(), Shape::Vector)?;
+                let preparation = Preparation { text: Some((tfidf, svd)), scaler };
+                let [a, b, c] = raw.map(|part| preparation.apply_sparse(&part));
+                ([a?, b?, c?], preparation)
+            }
+        };
+        Ok(Prepared { split, parts, labels, preparation })
+    }
+
+    /// Fits the kernel on the training rows. `matrix` is a given kernel matrix of all raw rows, which then is the kernel.
+    pub fn kernel(&self, prepared: &Prepared, matrix: Option<Precomputed>) -> Result<FittedKernel> {
+        if self.train.lambda == 0.0 {
+            return Ok(FittedKernel::None);
+        }
+        if let Some(matrix) = matrix {
+            let Split { train, validation, test } = &prepared.split;
+            let last = [train, validation, test].into_iter().flatten().max().copied().unwrap_or(0);
+            if matrix.len() <= last {
+                let message = format!("has {} rows, but row {} of the data is used", matrix.len(), last + 1);
+                return Err(Error::setting("prior", message));
+            }
+            return Ok(FittedKernel::Matrix(matrix));
+        }
+        if self.kernel == KernelSpec::Ideal {
+            return if prepared.labels.is_some() { Ok(FittedKernel::Ideal) } else { Err(labels_missing()) };
+        }
+        Ok(FittedKernel::Kernel(self.kernel.clone().with_seed(self.seed).fit(prepared.parts[0].view())?))
+    }
+
+    /// Trains, and measures the model on every part.
+    pub fn train(
+        &self,
+        source: &Source,
+        prepared: &Prepared,
+        kernel: &FittedKernel,
+        priors: Option<&[Box<dyn Prior + '_>; 3]>,
+        checkpoint: Option<&Checkpoint>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
+        let rows = |i: usize| Rows { x: prepared.parts[i].view(), prior: priors.map(|p| &*p[i]) };
+        let validation = (prepared.parts[1].nrows() > 0).then(|| rows(1));
+        let trainer = Trainer { seed: self.seed, ..self.train.clone() };
+        let mut model = trainer.fit_validated(rows(0), validation, checkpoint, observer)?;
+        let figures = measure(&model, prepared, priors)?;
+        let about = model.about_mut();
+        about.settings = serde_json::to_value(self).expect("settings are plain data");
+        about.kernel = kernel.describe();
+        about.shape = source.shape;
+        about.names = source.names.map(<[String]>::to_vec);
+        about.figures = figures;
+        Ok(model.with_preparation(prepared.preparation.clone()))
+    }
+}
+
+/// Both losses on each part, and with labels how far the codes' kernel and the prior are from the ideal one on the test
+/// part; on at most the first [`MEASURED`] rows of each.
+fn measure(model: &Model, prepared: &Prepared, priors: Option<&[Box<dyn Prior + '_>; 3]>) -> Result<BTreeMap<String, f64>> {
+    let mut figures = BTreeMap::new();
+    for (i, part) in ["train", "validation", "test"].into_iter().enumerate() {
+        let x = &prepared.parts[i];
+        if x.nrows() == 0 {
+            continue;
+        }
+        let x = x.slice(ndarray::s![..x.nrows().min(MEASURED), ..]);
+        let Losses { reconstruction, code } = evaluate(model.net(), Rows { x, prior: priors.map(|p| &*p[i]) })?;
+        figures.insert(format!("{part}.reconstruction"), f64::from(reconstruction));
+        if priors.is_some() {
+            figures.insert(format!("{part}.code"), f64::from(code));
+        }
+        if part == "test" && let Some(labels) = &prepared.labels {
+            let ideal = Ideal::new(&labels[i].index[..x.nrows()]);
+            let codes = model.net().encode(x)?;
+            figures.insert("test.codes-to-ideal".into(), metrics::prior_code_loss(&ideal, codes.view())?);
+            if let Some(priors) = priors {
+                let rows: Vec<usize> = (0..x.nrows()).collect();
+                figures.insert("test.prior-to-ideal".into(), metrics::priors_code_loss(&*priors[i], &ideal, rows.len())?);
+            }
+        }
+    }
+    Ok(figures)
+}
