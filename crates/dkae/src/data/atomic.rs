@@ -1,0 +1,166 @@
+//! Files that appear whole or not at all.
+//!
+//! Bytes go to a temporary file in the same folder; when all are written it is flushed to the disk and renamed to its
+//! final name, which replaces an older file in one step. A writer that is dropped before that takes its temporary file
+//! away with it. So neither a crash nor a full disk leaves half a file under the name the user gave.
+//!
+//! A path that is not a regular file (`/dev/stdout`, a pipe) cannot be renamed over and is written to directly.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile, TempPath};
+
+use crate::{Error, Result};
+
+/// A file being written, which takes its final name at [`AtomicFile::commit`].
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: BufWriter<File>,
+    /// The temporary name, removed when dropped; none when the target is written to directly.
+    temporary: Option<TempPath>,
+    /// The name to take: symbolic links resolved, so that a link keeps pointing at the new file.
+    target: PathBuf,
+    /// The name the user gave, for messages.
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Starts a file that will be called `path`.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if target.exists() && !target.is_file() {
+            let file = File::options().write(true).open(&target).map_err(Error::io(&path))?;
+            return Ok(Self { file: BufWriter::new(file), temporary: None, target, path });
+        }
+        let folder = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let name = target.file_name().ok_or_else(|| Error::format(&path, "", "is not the name of a file"))?;
+        let prefix = format!(".{}.", name.to_string_lossy());
+        let mut builder = Builder::new();
+        builder.prefix(&prefix).suffix(".part");
+        // Temporary files are private by default; this one is to end up as any other new file, as the umask has it.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let temporary: NamedTempFile = builder.tempfile_in(folder).map_err(|e| {
+            // The error names the temporary file; the user knows the folder.
+            let source = std::io::Error::new(e.kind(), format!("cannot write in folder {}: {e}", folder.display()));
+            Error::Io { path: path.clone(), source }
+        })?;
+        let (file, temporary) = temporary.into_parts();
+        Ok(Self { file: BufWriter::new(file), temporary: Some(temporary), target, path })
+    }
+
+    /// The name the file will have, as the user gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Flushes everything to the disk and gives the file its name.
+    pub fn commit(self) -> Result<()> {
+        let Self { file, temporary, target, path } = self;
+        let file = file.into_inner().map_err(|e| Error::io(&path)(e.into_error()))?;
+        let Some(temporary) = temporary else { return Ok(()) };
+        file.sync_all().map_err(Error::io(&path))?;
+        drop(file);
+        temporary.persist(&target).map_err(|e| Error::io(&path)(e.error))?;
+        // The new name itself lives in the folder. Not every file system can flush one, and the file is whole anyway.
+        #[cfg(unix)]
+        if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for AtomicFile {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Writes a whole file by `write`; `path` then holds all of it or what it held before.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("greeting.txt");
+/// dkae::data::atomic::write_atomically(&path, |file| file.write_all(b"hello"))?;
+/// assert_eq!(std::fs::read(&path)?, b"hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_atomically(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut file = AtomicFile::create(&path)?;
+    write(&mut file).map_err(Error::io(&path))?;
+    file.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(folder: &Path) -> usize {
+        std::fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        write_atomically(&path, |f| f.write_all(b"old")).unwrap();
+        let failed = write_atomically(&path, |f| {
+            f.write_all(&vec![7; 100_000])?;
+            Err(std::io::Error::other("no more room"))
+        });
+        assert!(failed.unwrap_err().to_string().contains("a.bin: no more room"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(entries(folder.path()), 1);
+        write_atomically(&path, |f| f.write_all(b"new")).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(entries(folder.path()), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let e = AtomicFile::create("no/such/folder/a.bin").unwrap_err().to_string();
+        assert!(e.contains("no/such/folder/a.bin") && e.contains("cannot write in folder no/such/folder"), "{e}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let e = write_atomically("/dev/full", |f| f.write_all(b"x")).unwrap_err().to_string();
+        assert!(e.starts_with("/dev/full: No space left"), "{e}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_stays_a_link_and_permissions_are_those_of_a_new_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mode = std::fs::metadata(&real).unwrap().permissions().mode();
+        write_atomically(&link, |f| f.write_all(b"new")).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&real).unwrap(), b"new");
+        assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode(), mode);
+    }
+}
