@@ -1,0 +1,322 @@
+//! Text with columns (csv, tsv), plain or gzipped.
+//!
+//! Two things are found out from the first lines unless the user says them. The delimiter is the first of tab, semicolon
+//! and comma that cuts the first lines into the same number of columns, more than one. The first row is a header when some
+//! column has words there and a number below, or when it has nothing but words.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use super::input::{Input, read_error};
+use super::read::{Format, Layout, ReadOptions, read_as};
+use super::rows::{Collector, Interner, Opened, Reader};
+use super::{Shape, Table};
+use crate::{Error, Result};
+
+/// Reads a csv or tsv file.
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
+    read_as(Format::Csv, path.as_ref(), options)
+}
+
+pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
+    let path = input.path.clone();
+    let delimiter = match options.delimiter {
+        Some(c) if c.is_ascii() => c as u8,
+        Some(c) => return Err(Error::setting("delimiter", format!("`{c}` is not a single ASCII character"))),
+        None => guess_delimiter(&input.peek(1 << 16)?),
+    };
+    let reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(input.reader);
+    let mut records = Records { path: path.clone(), reader, pending: VecDeque::new() };
+    let first = records.next()?.ok_or_else(|| Error::format(&path, "", "the file is empty"))?;
+    let second = records.next()?;
+    let header = options.header.unwrap_or_else(|| is_header(&first, second.as_ref()));
+    let columns = first.len();
+    let all_names: Option<Vec<String>> =
+        header.then(|| first.iter().map(|f| String::from_utf8_lossy(f.trim_ascii()).into_owned()).collect());
+    let layout = Layout::new(&path, options, columns, all_names.as_deref())?;
+    let names = all_names.as_ref().map(|n| layout.features.iter().map(|&i| n[i].clone()).collect());
+    records.pending.extend((!header).then_some(first).into_iter().chain(second));
+    let width = layout.features.len();
+    let rows = Rows { records, layout, columns, all_names, row: 0 };
+    Ok(Opened { reader: Box::new(rows), width, shape: Shape::Vector, names, rows_hint: None })
+}
+
+/// Reads one label per line; a table is refused.
+pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
+    let path = input.path.clone();
+    for (i, line) in input.reader.lines().enumerate() {
+        let line = line.map_err(|e| read_error(&path, e))?;
+        let label = line.trim();
+        if label.is_empty() || label.contains(['\t', ';', ',']) {
+            let message = format!("one label was expected on each line, found `{}`", shorten(label));
+            return Err(Error::format(&path, format!("line {}", i + 1), message));
+        }
+        out.push(label);
+    }
+    Ok(())
+}
+
+fn guess_delimiter(start: &[u8]) -> u8 {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    for delimiter in [b'\t', b';'] {
+        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(start);
+        let mut counts = reader.byte_records().map_while(|r| r.ok()).map(|r| r.len()).take(10).collect::<Vec<_>>();
+        // The last record may be cut off by the end of what was looked at.
+        if counts.len() > 1 {
+            counts.pop();
+        }
+        if counts.first().is_some_and(|&n| n > 1 && counts.iter().all(|&m| m == n)) {
+            return delimiter;
+        }
+    }
+    b','
+}
+
+fn is_header(first: &ByteRecord, second: Option<&ByteRecord>) -> bool {
+    let word = |field: &[u8]| matches!(number(field), Field::Word);
+    first.iter().all(word)
+        || second.is_some_and(|second| {
+            first.iter().zip(second).any(|(above, below)| word(above) && matches!(number(below), Field::Number(_)))
+        })
+}
+
+enum Field {
+    Number(f32),
+    Missing,
+    Word,
+}
+
+fn number(field: &[u8]) -> Field {
+    let field = field.trim_ascii();
+    if matches!(field, b"" | b"?")
+        || [&b"NA"[..], b"N/A", b"NaN", b"null", b"none"].iter().any(|m| field.eq_ignore_ascii_case(m))
+    {
+        return Field::Missing;
+    }
+    match std::str::from_utf8(field).ok().and_then(|f| f.parse().ok()) {
+        Some(v) => Field::Number(v),
+        None => Field::Word,
+    }
+}
+
+/// A field as it is shown in a message.
+fn shorten(field: &str) -> String {
+    match field.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &field[..end]),
+        None => field.to_owned(),
+    }
+}
+
+/// Records with the first ones put back.
+struct Records {
+    path: PathBuf,
+    reader: csv::Reader<Box<dyn BufRead + Send>>,
+    pending: VecDeque<ByteRecord>,
+}
+
+impl Records {
+    fn next(&mut self) -> Result<Option<ByteRecord>> {
+        let mut record = ByteRecord::new();
+        Ok(self.next_into(&mut record)?.then_some(record))
+    }
+
+    fn next_into(&mut self, record: &mut ByteRecord) -> Result<bool> {
+        if let Some(first) = self.pending.pop_front() {
+            *record = first;
+            return Ok(true);
+        }
+        self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
+            csv::ErrorKind::Io(e) => read_error(&self.path, e),
+            other => Error::format(&self.path, "", format!("not readable as csv: {other:?}")),
+        })
+    }
+}
+
+struct Rows {
+    records: Records,
+    layout: Layout,
+    columns: usize,
+    all_names: Option<Vec<String>>,
+    /// Rows read so far.
+    row: u64,
+}
+
+impl Rows {
+    fn place(&self, record: &ByteRecord, column: Option<usize>) -> String {
+        let line = record.position().map_or(String::new(), |p| format!(" (line {})", p.line()));
+        let column = column.map_or(String::new(), |j| {
+            let name = self.all_names.as_ref().map_or(String::new(), |n| format!(" (`{}`)", shorten(&n[j])));
+            format!(", column {}{name}", j + 1)
+        });
+        format!("row {}{line}{column}", self.row)
+    }
+
+    /// A label or group, which must not be empty.
+    fn word<'r>(
+        &self,
+        record: &'r ByteRecord,
+        column: usize,
+        what: &str,
+        path: &Path,
+    ) -> Result<std::borrow::Cow<'r, str>> {
+        let field = record[column].trim_ascii();
+        if field.is_empty() {
+            let message = format!("the {what} is missing; fill it in or leave out the row");
+            return Err(Error::format(path, self.place(record, Some(column)), message));
+        }
+        Ok(String::from_utf8_lossy(field))
+    }
+}
+
+impl Reader for Rows {
+    fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize> {
+        let mut record = ByteRecord::new();
+        for done in 0..max.min(4096) {
+            if !self.records.next_into(&mut record)? {
+                return Ok(done);
+            }
+            self.row += 1;
+            if record.len() != self.columns {
+                let message = format!("{} columns where the first row has {}", record.len(), self.columns);
+                return Err(Error::format(&out.path, self.place(&record, None), message));
+            }
+            let label = self.layout.label.map(|j| self.word(&record, j, "label", &out.path)).transpose()?;
+            let group = self.layout.group.map(|j| self.word(&record, j, "group", &out.path)).transpose()?;
+            for &j in &self.layout.features {
+                out.values.push(match number(&record[j]) {
+                    Field::Number(v) => v,
+                    Field::Missing => f32::NAN,
+                    Field::Word => {
+                        let text = shorten(&String::from_utf8_lossy(&record[j]));
+                        let message = format!(
+                            "`{text}` is not a number; if the column holds labels or other words, name it as the label \
+                             or leave it out (decimals are written with a point)"
+                        );
+                        return Err(Error::format(&out.path, self.place(&record, Some(j)), message));
+                    }
+                });
+            }
+            out.end_row(label.as_deref(), group.as_deref(), || self.place(&record, None))?;
+        }
+        Ok(max.min(4096))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::read::Column;
+    use crate::data::test_files::{gzip, message, write};
+    use ndarray::array;
+
+    fn table(text: &str, options: &ReadOptions) -> Result<Table> {
+        let folder = tempfile::tempdir().unwrap();
+        read(write(&folder, "a.csv", text.as_bytes()), options)
+    }
+
+    fn plain(text: &str) -> Result<Table> {
+        table(text, &ReadOptions::default())
+    }
+
+    #[test]
+    fn delimiters_and_headers_are_found_out() {
+        let want = array![[1.0, 2.5], [-3.0, 4.0]];
+        for text in [
+            "1,2.5\n-3,4\n",
+            "1;2.5\n-3;4",
+            "1\t2.5\r\n-3\t4\r\n",
+            "a,b\n1,2.5\n-3,4\n",
+            "\u{feff}a;b\n1;2.5\n\n-3;4\n",
+            "\"a, b\"\tc\n 1 \t2.5\n-3\t4e0\n",
+            "1,b\n1,2.5\n-3,4\n",
+        ] {
+            assert_eq!(plain(text).unwrap().x, want, "{text:?}");
+        }
+        assert_eq!(plain("\u{feff}a;b\n1;2\n").unwrap().names.unwrap(), ["a", "b"]);
+        assert_eq!(plain("1\n2\n").unwrap().x, array![[1.0], [2.0]]);
+        let forced = ReadOptions { header: Some(true), ..ReadOptions::default() };
+        assert_eq!(table("1,2\n3,4\n", &forced).unwrap().x, array![[3.0, 4.0]]);
+        let packed = gzip(b"a,b\n1,2.5\n-3,4\n");
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(write(&folder, "a.csv.gz", &packed), &ReadOptions::default()).unwrap().x, want);
+    }
+
+    #[test]
+    fn label_group_and_left_out_columns_by_name_number_and_last() {
+        let text = "image,y,label,f,g\n1,9,a,0.5,1\n2,9,b,0.25,2\n2,9,0,7,x\n";
+        let by_name = ReadOptions {
+            label: Some("label".parse().unwrap()),
+            group: Some("image".parse().unwrap()),
+            skip: vec!["y".parse().unwrap(), Column::Last],
+            drop_label: Some("0".into()),
+            ..ReadOptions::default()
+        };
+        let by_number = ReadOptions {
+            label: Some(Column::Number(3)),
+            group: Some(Column::Number(1)),
+            skip: vec![Column::Number(2), Column::Number(5)],
+            ..by_name.clone()
+        };
+        for options in [by_name, by_number] {
+            let t = table(text, &options).unwrap();
+            assert_eq!(t.x, array![[0.5], [0.25]]);
+            assert_eq!(t.names.unwrap(), ["f"]);
+            assert_eq!(t.groups.unwrap(), ["1", "2"]);
+            assert_eq!(t.labels.unwrap().names, ["a", "b"]);
+        }
+        let iris = ReadOptions { label: Some(Column::Last), ..ReadOptions::default() };
+        assert_eq!(table("5.1,3.5,setosa\n7,3.2,versicolor\n", &iris).unwrap().x.dim(), (2, 2));
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_row_and_column() {
+        let says = |text: &str, part: &str| {
+            let m = message(plain(text));
+            assert!(m.contains(part), "{m}");
+        };
+        says("a,b\n1,2\n3\n", "a.csv, row 2 (line 3): 1 columns where the first row has 2");
+        says("a,b\n1,2\n3,x\n", "row 2 (line 3), column 2 (`b`): `x` is not a number");
+        says("a,b\n1,2\n3,\n", "row 2 (line 3), feature 2 (`b`): a missing value");
+        says("1,2\n3,NA\n", "row 2 (line 2), feature 2: a missing value");
+        says("1,2\n3,inf\n", "an infinite value");
+        says("1,2\n3,1e300\n", "too large");
+        says("1;2,5\n3;4,5\n", "decimals are written with a point");
+        says("", "the file is empty");
+        says("a,b\n", "no rows");
+        let label = |l: &str| ReadOptions { label: Some(l.parse().unwrap()), ..ReadOptions::default() };
+        assert!(message(table("a,b\n1,2\n", &label("c"))).contains("no column is called `c`; there are: a, b"));
+        assert!(message(table("1,2\n", &label("c"))).contains("the file names none"));
+        assert!(message(table("1,2\n", &label("3"))).contains("no column 3, only 1 to 2"));
+        assert!(message(table("1,a\n2,\n", &label("2"))).contains("row 2 (line 2), column 2: the label is missing"));
+        assert!(message(table("1\n", &label("1"))).contains("no column is left"));
+        let dropped = ReadOptions { drop_label: Some("b".into()), ..label("2") };
+        assert!(message(table("1,b\n", &dropped)).contains("every row has the label `b`"));
+        let dropped = ReadOptions { drop_label: Some("b".into()), ..ReadOptions::default() };
+        assert!(message(table("1,2\n", &dropped)).starts_with("drop_label: there are no labels"));
+        let dropped = ReadOptions { delimiter: Some('€'), ..ReadOptions::default() };
+        assert!(message(table("1,2\n", &dropped)).starts_with("delimiter"));
+    }
+
+    #[test]
+    fn missing_values_become_nan_when_allowed() {
+        let options = ReadOptions { allow_missing: true, ..ReadOptions::default() };
+        let t = table("a,b,c\n1,,?\nNA,nan,inf\n", &options).unwrap();
+        assert_eq!(t.x[[0, 0]], 1.0);
+        assert_eq!(t.x.iter().filter(|v| v.is_nan()).count(), 4);
+        assert_eq!(t.x[[1, 2]], f32::INFINITY);
+    }
+
+    #[test]
+    fn labels_come_from_a_text_file_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = write(&folder, "a.csv", b"1,2\n3,4\n");
+        let options =
+            ReadOptions { labels_file: Some(write(&folder, "l.txt", b"dog\ncat\n")), ..ReadOptions::default() };
+        assert_eq!(read(&data, &options).unwrap().labels.unwrap().names, ["cat", "dog"]);
+        write(&folder, "l.txt", b"dog\n\n");
+        assert!(message(read(&data, &options)).contains("l.txt, line 2: one label was expected"));
+    }
+}

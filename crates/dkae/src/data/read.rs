@@ -1,0 +1,455 @@
+//! Reading a file of rows, whatever its format.
+//!
+//! [`read`] takes everything into memory; [`crate::data::stream::open`] goes through the same rows block by block. The
+//! format follows from the file's name and first bytes unless [`ReadOptions::format`] says it; gzip is always recognised.
+//!
+//! ```
+//! use dkae::data::read::{ReadOptions, read};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("flowers.csv");
+//! std::fs::write(&path, "length,width,kind\n5.1,3.5,setosa\n7.0,3.2,versicolor\n")?;
+//! let table = read(&path, &ReadOptions { label: Some("kind".parse()?), ..ReadOptions::default() })?;
+//! assert_eq!(table.x.dim(), (2, 2));
+//! assert_eq!(table.labels.unwrap().names, ["setosa", "versicolor"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ndarray::{Axis, concatenate};
+use serde::{Deserialize, Serialize};
+
+use super::input::Input;
+use super::rows::{Interner, Opened, collect};
+use super::{Labels, Table, cifar, csv, idx, npy, svmlight};
+use crate::{Error, Result};
+
+/// What to read from a file and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ReadOptions {
+    /// The file's format; by default by its name and first bytes.
+    pub format: Option<Format>,
+    /// The column with the class of each row (csv, Parquet), or the array of labels (npz). Default: none; for npz an
+    /// array called `y`, `labels`, `label` or `target`.
+    pub label: Option<Column>,
+    /// A file with one label per row (idx, npy, or text with one label per line). Default: none; for idx images the
+    /// labels file with the usual name beside them, when there is one.
+    pub labels_file: Option<PathBuf>,
+    /// The column that says which part a row belongs to (csv, Parquet). Default: none.
+    pub group: Option<Column>,
+    /// Whether a csv file begins with the names of its columns. Default: found out from the first two rows.
+    pub header: Option<bool>,
+    /// What separates the columns of a csv file. Default: tab, semicolon or comma, whichever fits the first rows.
+    pub delimiter: Option<char>,
+    /// Columns to leave out (csv, Parquet). Default: none.
+    pub skip: Vec<Column>,
+    /// Rows with this label are left out. Default: none.
+    pub drop_label: Option<String>,
+    /// Keep missing and infinite values instead of refusing them; missing ones become NaN. Default: false.
+    pub allow_missing: bool,
+    /// The array with the rows in an npz file. Default: `x`, `X`, `data` or `arr_0`.
+    pub array: Option<String>,
+    /// How many features svmlight rows have. Default: the largest index in the file.
+    pub width: Option<usize>,
+    /// The most bytes that sparse rows may take once made dense. Default: 2 GiB.
+    pub dense_limit: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            label: None,
+            labels_file: None,
+            group: None,
+            header: None,
+            delimiter: None,
+            skip: Vec::new(),
+            drop_label: None,
+            allow_missing: false,
+            array: None,
+            width: None,
+            dense_limit: 2 << 30,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// Refuses settings about columns for formats that have none, rather than ignoring them.
+    pub(crate) fn refuse_columns(&self, format: &str) -> Result<()> {
+        let name = match self {
+            Self { label: Some(_), .. } => "label",
+            Self { group: Some(_), .. } => "group",
+            Self { skip, .. } if !skip.is_empty() => "skip",
+            _ => return Ok(()),
+        };
+        let hint = if name == "label" { "; give labels in a file of their own" } else { "" };
+        Err(Error::setting(name, format!("{format} files have no columns to choose from{hint}")))
+    }
+}
+
+/// A file format that rows are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// The MNIST format: `idx`, `ubyte`.
+    Idx,
+    /// The binary version of CIFAR-10: `bin`.
+    Cifar,
+    /// Text with columns: `csv`, `tsv`.
+    Csv,
+    /// A NumPy array: `npy`.
+    Npy,
+    /// NumPy arrays in an archive: `npz`.
+    Npz,
+    /// Sparse rows as text: `svm`, `svmlight`, `libsvm`.
+    Svmlight,
+    /// Apache Parquet: `parquet`.
+    Parquet,
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        Ok(match s.to_ascii_lowercase().as_str() {
+            "idx" => Self::Idx,
+            "cifar" => Self::Cifar,
+            "csv" | "tsv" => Self::Csv,
+            "npy" => Self::Npy,
+            "npz" => Self::Npz,
+            "svmlight" | "libsvm" | "svm" => Self::Svmlight,
+            "parquet" => Self::Parquet,
+            _ => {
+                let message = format!("`{s}` is not one of idx, cifar, csv, npy, npz, svmlight, parquet");
+                return Err(Error::setting("format", message));
+            }
+        })
+    }
+}
+
+/// A column of a file: by its name, by its number counted from 1, or the last one.
+///
+/// As text, `last` is the last column, digits are a number, anything else is a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Column {
+    /// The column of this name.
+    Name(String),
+    /// The column with this number, counted from 1.
+    Number(usize),
+    /// The last column.
+    Last,
+}
+
+impl FromStr for Column {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        match s.trim() {
+            "" => Err(Error::setting("column", "give a column's name, its number counted from 1, or `last`")),
+            "last" => Ok(Self::Last),
+            s => match s.parse() {
+                Ok(0) => Err(Error::setting("column", "columns are counted from 1, so 0 is none of them")),
+                Ok(number) => Ok(Self::Number(number)),
+                Err(_) => Ok(Self::Name(s.to_owned())),
+            },
+        }
+    }
+}
+
+impl TryFrom<String> for Column {
+    type Error = Error;
+
+    fn try_from(s: String) -> Result<Self> {
+        s.parse()
+    }
+}
+
+impl From<Column> for String {
+    fn from(column: Column) -> Self {
+        column.to_string()
+    }
+}
+
+impl std::fmt::Display for Column {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Last => f.write_str("last"),
+        }
+    }
+}
+
+impl Column {
+    /// The column's index from 0 in a file with `count` columns.
+    fn resolve(&self, setting: &'static str, path: &Path, count: usize, names: Option<&[String]>) -> Result<usize> {
+        let refuse = |why: String| Err(Error::setting(setting, format!("{}: {why}", path.display())));
+        match (self, names) {
+            (Self::Last, _) => Ok(count - 1),
+            (&Self::Number(n), _) if (1..=count).contains(&n) => Ok(n - 1),
+            (&Self::Number(n), _) => refuse(format!("there is no column {n}, only 1 to {count}")),
+            (Self::Name(name), None) => {
+                refuse(format!("no column is called `{name}`, the file names none; give a number from 1 to {count}"))
+            }
+            (Self::Name(name), Some(names)) => match names.iter().position(|n| n == name) {
+                Some(i) => Ok(i),
+                None => {
+                    let mut known = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+                    if names.len() > 20 {
+                        known.push_str(", ...");
+                    }
+                    refuse(format!("no column is called `{name}`; there are: {known}"))
+                }
+            },
+        }
+    }
+}
+
+/// Which columns of a file are what, as indices from 0.
+pub(crate) struct Layout {
+    pub label: Option<usize>,
+    pub group: Option<usize>,
+    pub features: Vec<usize>,
+}
+
+impl Layout {
+    /// Sorts `count` columns into label, group, left out, and features.
+    pub fn new(path: &Path, options: &ReadOptions, count: usize, names: Option<&[String]>) -> Result<Self> {
+        let resolve = |setting, column: &Column| column.resolve(setting, path, count, names);
+        let label = options.label.as_ref().map(|c| resolve("label", c)).transpose()?;
+        let group = options.group.as_ref().map(|c| resolve("group", c)).transpose()?;
+        let mut feature = vec![true; count];
+        for column in &options.skip {
+            feature[resolve("skip", column)?] = false;
+            // A name can stand for several columns: the leaves of a nested one in Parquet.
+            if let (Column::Name(name), Some(names)) = (column, names) {
+                names.iter().zip(&mut feature).filter(|(n, _)| *n == name).for_each(|(_, f)| *f = false);
+            }
+        }
+        for i in label.into_iter().chain(group) {
+            feature[i] = false;
+        }
+        let features: Vec<usize> = (0..count).filter(|&i| feature[i]).collect();
+        if features.is_empty() {
+            return Err(Error::format(path, "", "no column is left to be a feature"));
+        }
+        Ok(Self { label, group, features })
+    }
+}
+
+/// Reads all rows of a file into memory.
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
+    let path = path.as_ref();
+    let (opened, side) = open(path, options)?;
+    collect(path, opened, side, options)
+}
+
+/// Reads a file in a known format.
+pub(crate) fn read_as(format: Format, path: &Path, options: &ReadOptions) -> Result<Table> {
+    read(path, &ReadOptions { format: Some(format), ..options.clone() })
+}
+
+/// Reads several files one after the other, as the batches of CIFAR-10: the same columns in each, classes matched by name.
+pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Table> {
+    let mut tables = paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<Vec<_>>>()?;
+    let Some((first_path, first)) = tables.first() else {
+        return Err(Error::Data("no file to read was given".to_owned()));
+    };
+    for (path, table) in &tables[1..] {
+        let differs =
+            |what: &str| Error::format(path, "", format!("does not go with {}: {what}", first_path.display()));
+        if table.x.ncols() != first.x.ncols() {
+            return Err(differs(&format!("{} features instead of {}", table.x.ncols(), first.x.ncols())));
+        }
+        if table.names != first.names {
+            return Err(differs("other column names"));
+        }
+        if table.labels.is_some() != first.labels.is_some() {
+            return Err(differs("one has labels, the other has not"));
+        }
+    }
+    if tables.len() == 1 {
+        return Ok(tables.remove(0).1);
+    }
+    let views: Vec<_> = tables.iter().map(|(_, t)| t.x.view()).collect();
+    let x = concatenate(Axis(0), &views).map_err(|e| Error::Data(format!("cannot join the files: {e}")))?;
+    let labels = tables[0].1.labels.is_some().then(|| {
+        let mut all = Interner::default();
+        for labels in tables.iter().filter_map(|(_, t)| t.labels.as_ref()) {
+            labels.index.iter().for_each(|&i| all.push(&labels.names[i as usize]));
+        }
+        all.into_labels()
+    });
+    let groups = tables[0]
+        .1
+        .groups
+        .is_some()
+        .then(|| tables.iter_mut().flat_map(|(_, t)| t.groups.take().unwrap_or_default()).collect());
+    let (_, first) = tables.swap_remove(0);
+    Ok(Table { x, labels, names: first.names, shape: first.shape, groups })
+}
+
+/// Opens a file and, when its labels are elsewhere, reads those.
+pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Opened, Option<(PathBuf, Labels)>)> {
+    let mut input = Input::open(path)?;
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(&mut input)?,
+    };
+    let opened = match format {
+        Format::Idx => idx::open(input, options),
+        Format::Cifar => cifar::open(input, options),
+        Format::Csv => csv::open(input, options),
+        Format::Npy => npy::open(input, options),
+        Format::Npz => npy::open_npz(input, options),
+        Format::Svmlight => svmlight::open(input, options),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => super::parquet::open(input, options),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => {
+            Err(Error::format(path, "", "this build cannot read Parquet; build with the feature `parquet`"))
+        }
+    }?;
+    let labels_file = match &options.labels_file {
+        Some(file) => Some(file.clone()),
+        None if format == Format::Idx => idx::sibling_labels(path),
+        None => None,
+    };
+    let side = labels_file.map(|file| read_labels(&file).map(|labels| (file, labels))).transpose()?;
+    Ok((opened, side))
+}
+
+/// The format of a file, by its name and else by its first bytes.
+pub fn detect_format(path: impl AsRef<Path>) -> Result<Format> {
+    detect(&mut Input::open(path.as_ref())?)
+}
+
+fn detect(input: &mut Input) -> Result<Format> {
+    let name = input.path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let by_name = match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "csv" | "tsv" => Some(Format::Csv),
+        "npy" => Some(Format::Npy),
+        "npz" => Some(Format::Npz),
+        "svm" | "svmlight" | "libsvm" => Some(Format::Svmlight),
+        "parquet" | "pq" => Some(Format::Parquet),
+        "bin" => Some(Format::Cifar),
+        "idx" => Some(Format::Idx),
+        _ if name.ends_with("ubyte") || name.contains("-idx") || name.contains(".idx") => Some(Format::Idx),
+        _ => None,
+    };
+    if let Some(format) = by_name {
+        return Ok(format);
+    }
+    let start = input.peek(1 << 12)?;
+    match start.as_slice() {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Format::Npy),
+        [b'P', b'K', 3, 4, ..] => Ok(Format::Npz),
+        [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
+        [0, 0, 0x08..=0x0e, 1..=8, ..] => Ok(Format::Idx),
+        [] => Err(Error::format(&input.path, "", "the file is empty")),
+        text if text.iter().all(|&b| b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r')) => {
+            Ok(if svmlight::looks_like(text) { Format::Svmlight } else { Format::Csv })
+        }
+        _ => Err(Error::format(
+            &input.path,
+            "",
+            "cannot tell the format from name or contents; say which it is: idx, cifar, csv, npy, npz, svmlight, parquet",
+        )),
+    }
+}
+
+/// Reads a file of labels: idx or npy with one number per row, or text with one label per line.
+fn read_labels(path: &Path) -> Result<Labels> {
+    let mut input = Input::open(path)?;
+    let mut labels = Interner::default();
+    match detect(&mut input)? {
+        Format::Idx => idx::labels(input, &mut labels)?,
+        Format::Npy => npy::labels(input, &mut labels)?,
+        Format::Csv => csv::labels(input, &mut labels)?,
+        _ => return Err(Error::format(path, "", "labels are read from idx, npy or text files, one label per row")),
+    }
+    Ok(labels.into_labels())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_read_from_text_as_documented() {
+        assert_eq!("last".parse::<Column>().unwrap(), Column::Last);
+        assert_eq!("3".parse::<Column>().unwrap(), Column::Number(3));
+        assert_eq!(" kind ".parse::<Column>().unwrap(), Column::Name("kind".into()));
+        assert!("0".parse::<Column>().is_err() && "".parse::<Column>().is_err());
+    }
+
+    #[test]
+    fn formats_are_recognised_by_name_and_by_contents() {
+        let folder = tempfile::tempdir().unwrap();
+        let detect = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            detect_format(path).map_err(|e| e.to_string())
+        };
+        for (name, format) in [
+            ("a.CSV.gz", Format::Csv),
+            ("a.tsv", Format::Csv),
+            ("a.npy", Format::Npy),
+            ("a.npz", Format::Npz),
+            ("a.svm.gz", Format::Svmlight),
+            ("a.parquet", Format::Parquet),
+            ("data_batch_1.bin.gz", Format::Cifar),
+            ("train-images-idx3-ubyte.gz", Format::Idx),
+            ("train-images.idx3-ubyte", Format::Idx),
+        ] {
+            assert_eq!(detect(name, b"x"), Ok(format), "{name}");
+        }
+        for (bytes, format) in [
+            (&b"\x93NUMPY\x01"[..], Format::Npy),
+            (b"PK\x03\x04....", Format::Npz),
+            (b"PAR1....", Format::Parquet),
+            (b"\x00\x00\x08\x03....", Format::Idx),
+            (b"1,2,3\n", Format::Csv),
+            (b"+1 3:0.5 7:2 # note\n-1 2:1\n", Format::Svmlight),
+        ] {
+            assert_eq!(detect("data", bytes), Ok(format));
+        }
+        assert!(detect("data", b"").unwrap_err().contains("the file is empty"));
+        assert!(detect("data", &[0xff, 0xfe, 0, 1]).unwrap_err().contains("say which it is"));
+    }
+
+    #[test]
+    fn several_files_become_one_table_with_classes_matched_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let a = file("a.csv", "x,c\n1,b\n2,c\n");
+        let b = file("b.csv", "x,c\n3,a\n4,b\n");
+        let options = ReadOptions { label: Some(Column::Last), ..ReadOptions::default() };
+        let table = read_many(&[&a, &b], &options).unwrap();
+        assert_eq!(table.x.column(0).to_vec(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(table.labels.unwrap().index, [1, 2, 0, 1]);
+        let wide = file("wide.csv", "x,z,c\n3,1,a\n");
+        let e = read_many(&[&a, &wide], &options).unwrap_err().to_string();
+        assert!(e.contains("wide.csv") && e.contains("2 features instead of 1"), "{e}");
+        assert!(read_many(&[] as &[&Path], &options).is_err());
+    }
+
+    #[test]
+    fn a_folder_and_a_missing_file_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let e = read(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(e.contains("is a folder"), "{e}");
+        let e = read("no-such-file.csv", &ReadOptions::default()).unwrap_err().to_string();
+        assert!(e.starts_with("no-such-file.csv: No such file"), "{e}");
+    }
+}

@@ -1,0 +1,256 @@
+//! What all readers share: a reader appends rows to a [`Collector`], which checks them, drops those the user does not
+//! want and keeps the labels. Reading a whole file and reading it by blocks are the same walk, so they cannot differ.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use ndarray::Array2;
+
+use super::read::ReadOptions;
+use super::{Labels, Shape, Table};
+use crate::{Error, Result};
+
+/// A file whose header has been read and whose rows are about to be.
+pub(crate) struct Opened {
+    pub reader: Box<dyn Reader>,
+    /// Features in a row; never zero.
+    pub width: usize,
+    pub shape: Shape,
+    pub names: Option<Vec<String>>,
+    /// How many rows there are, when the header says so and the file is long enough for it to be true.
+    pub rows_hint: Option<usize>,
+}
+
+/// Walks through the rows of a file.
+pub(crate) trait Reader: Send {
+    /// Appends up to `max` rows to `out`; the number read, and 0 only at the end. Rows that `out` drops count too.
+    fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize>;
+}
+
+/// Rows on their way into memory.
+pub(crate) struct Collector {
+    pub path: PathBuf,
+    pub width: usize,
+    /// Values of the kept rows, one row after the other; a reader appends a row and then calls `end_row`.
+    pub values: Vec<f32>,
+    /// Rows kept and not yet taken away.
+    pub kept: usize,
+    /// Rows of the file passed so far.
+    seen: usize,
+    names: Option<Vec<String>>,
+    labels: Interner,
+    groups: Interner,
+    /// Labels from a file of their own.
+    side: Option<(PathBuf, Labels)>,
+    drop_label: Option<String>,
+    allow_missing: bool,
+}
+
+impl Collector {
+    pub fn new(path: &Path, opened: &Opened, side: Option<(PathBuf, Labels)>, options: &ReadOptions) -> Self {
+        Self {
+            path: path.to_owned(),
+            width: opened.width,
+            values: Vec::new(),
+            kept: 0,
+            seen: 0,
+            names: opened.names.clone(),
+            labels: Interner::default(),
+            groups: Interner::default(),
+            side,
+            drop_label: options.drop_label.clone(),
+            allow_missing: options.allow_missing,
+        }
+    }
+
+    /// Ends the row whose values were appended last: drops it, checks it, notes its label. `place` names the row.
+    pub fn end_row(&mut self, label: Option<&str>, group: Option<&str>, place: impl FnOnce() -> String) -> Result<()> {
+        let label = match &self.side {
+            Some((path, side)) => match side.index.get(self.seen) {
+                Some(&i) => Some(side.names[i as usize].as_str()),
+                None => return Err(count_mismatch(path, side.index.len(), &self.path, "more")),
+            },
+            None => label,
+        };
+        self.seen += 1;
+        let start = self.kept * self.width;
+        if let (Some(label), Some(unwanted)) = (label, &self.drop_label)
+            && same_label(label, unwanted)
+        {
+            self.values.truncate(start);
+            return Ok(());
+        }
+        if !self.allow_missing
+            && let Some(j) = self.values[start..].iter().position(|v| !v.is_finite())
+        {
+            let name = self.names.as_ref().map_or(String::new(), |n| format!(" (`{}`)", n[j]));
+            let what = if self.values[start + j].is_nan() {
+                "a missing value (NaN)"
+            } else {
+                "an infinite value, or one too large for 32 bits"
+            };
+            return Err(Error::format(
+                &self.path,
+                format!("{}, feature {}{name}", place(), j + 1),
+                format!("{what} where a finite number was expected; fill it in, or leave out the row or the column"),
+            ));
+        }
+        if let Some(label) = label {
+            self.labels.push(label);
+        }
+        if let Some(group) = group {
+            self.groups.push(group);
+        }
+        self.kept += 1;
+        Ok(())
+    }
+
+    /// To be called when the reader has reached the end.
+    pub fn finish(&self) -> Result<()> {
+        match &self.side {
+            Some((path, side)) if side.index.len() != self.seen => {
+                Err(count_mismatch(path, side.index.len(), &self.path, &self.seen.to_string()))
+            }
+            Some(_) => Ok(()),
+            None if self.drop_label.is_some() && self.labels.rows.is_empty() && self.kept > 0 => {
+                Err(Error::setting("drop_label", "there are no labels to drop rows by; name the label column"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the kept rows away, and forgets their labels.
+    pub fn take_block(&mut self) -> Array2<f32> {
+        let rows = std::mem::take(&mut self.kept);
+        let values = std::mem::take(&mut self.values);
+        self.labels.rows.clear();
+        self.groups.rows.clear();
+        Array2::from_shape_vec((rows, self.width), values).expect("every row has the same width")
+    }
+
+    fn into_table(mut self, shape: Shape) -> Result<Table> {
+        if self.kept == 0 {
+            let message = match (&self.drop_label, self.seen) {
+                (Some(label), 1..) => format!("every row has the label `{label}`, which was to be dropped"),
+                _ => "the file has no rows".to_owned(),
+            };
+            return Err(Error::format(&self.path, "", message));
+        }
+        // A block of labels may have been grown to twice what is needed, and tables live long.
+        self.values.shrink_to_fit();
+        let labels = std::mem::take(&mut self.labels);
+        let groups = std::mem::take(&mut self.groups);
+        let groups =
+            (!groups.rows.is_empty()).then(|| groups.rows.iter().map(|&i| groups.names[i as usize].clone()).collect());
+        let labels = (!labels.rows.is_empty()).then(|| labels.into_labels());
+        let names = self.names.take();
+        Ok(Table { x: self.take_block(), labels, names, shape, groups })
+    }
+}
+
+fn count_mismatch(labels: &Path, count: usize, data: &Path, rows: &str) -> Error {
+    Error::format(
+        labels,
+        "",
+        format!(
+            "{count} labels for the rows of {}, which are {rows}; do the two files belong together?",
+            data.display()
+        ),
+    )
+}
+
+/// Reads everything.
+pub(crate) fn collect(
+    path: &Path,
+    mut opened: Opened,
+    side: Option<(PathBuf, Labels)>,
+    options: &ReadOptions,
+) -> Result<Table> {
+    let mut out = Collector::new(path, &opened, side, options);
+    if let Some(rows) = opened.rows_hint {
+        out.values.reserve_exact(rows.saturating_mul(opened.width));
+    }
+    while opened.reader.read(usize::MAX, &mut out)? > 0 {}
+    out.finish()?;
+    out.into_table(opened.shape)
+}
+
+/// Whether two labels are the same: as text, or as numbers (`0` and `0.0`).
+pub(crate) fn same_label(a: &str, b: &str) -> bool {
+    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A number as the name of a class: whole numbers without a point.
+pub(crate) fn number_label(value: f64) -> String {
+    // `+ 0.0` turns minus zero into zero.
+    format!("{}", value + 0.0)
+}
+
+/// Names seen so far and which of them each row has.
+#[derive(Default)]
+pub(crate) struct Interner {
+    names: Vec<String>,
+    index: HashMap<String, u32>,
+    rows: Vec<u32>,
+}
+
+impl Interner {
+    pub fn push(&mut self, name: &str) {
+        let i = match self.index.get(name) {
+            Some(&i) => i,
+            None => {
+                let i = self.names.len() as u32;
+                self.names.push(name.to_owned());
+                self.index.insert(name.to_owned(), i);
+                i
+            }
+        };
+        self.rows.push(i);
+    }
+
+    /// Labels with sorted names (as numbers when all are), so that they do not depend on the order of the rows.
+    pub fn into_labels(self) -> Labels {
+        let mut order: Vec<u32> = (0..self.names.len() as u32).collect();
+        let numbers: Option<Vec<f64>> =
+            self.names.iter().map(|n| n.parse::<f64>().ok().filter(|v| !v.is_nan())).collect();
+        order.sort_by(|&a, &b| {
+            let (a, b) = (a as usize, b as usize);
+            let by_number = numbers.as_ref().map_or(std::cmp::Ordering::Equal, |n| n[a].total_cmp(&n[b]));
+            by_number.then_with(|| self.names[a].cmp(&self.names[b]))
+        });
+        let mut rank = vec![0u32; order.len()];
+        for (r, &i) in order.iter().enumerate() {
+            rank[i as usize] = r as u32;
+        }
+        Labels {
+            index: self.rows.iter().map(|&i| rank[i as usize]).collect(),
+            names: order.iter().map(|&i| self.names[i as usize].clone()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(names: &[&str]) -> Labels {
+        let mut interner = Interner::default();
+        names.iter().for_each(|n| interner.push(n));
+        interner.into_labels()
+    }
+
+    #[test]
+    fn classes_are_sorted_as_numbers_when_all_are() {
+        assert_eq!(
+            labels(&["10", "-1", "9", "10"]),
+            Labels { index: vec![2, 0, 1, 2], names: vec!["-1".into(), "9".into(), "10".into()] }
+        );
+        assert_eq!(labels(&["b", "10", "9"]).names, ["10", "9", "b"]);
+    }
+
+    #[test]
+    fn whole_numbers_are_named_without_a_point() {
+        assert_eq!([number_label(-0.0), number_label(3.0), number_label(-1.5)], ["0", "3", "-1.5"]);
+        assert!(same_label("0", "0.0") && same_label("a", "a") && !same_label("a", "b"));
+    }
+}
