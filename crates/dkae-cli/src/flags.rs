@@ -341,8 +341,8 @@ Examples:
 The kernel is fitted on all rows of the file, and the matrix is written block by block.")]
 pub struct Kernel {
     /// The rows
-    #[arg(value_name = "DATA")]
-    pub data: PathBuf,
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Vec<PathBuf>,
     /// Where to write the matrix
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

@@ -29,7 +29,11 @@ fn is_model(path: &std::path::Path) -> bool {
 fn model(model: &Model) -> (String, Value) {
     let (about, shape) = (model.about(), model.net().architecture());
     let mut lines = vec![
-        format!("model      {shape}, {} parameters, {} weights", thousands(shape.parameters()), if shape.tied { "tied" } else { "untied" }),
+        format!(
+            "model      {shape}, {} parameters, {} weights",
+            thousands(shape.parameters()),
+            if shape.tied { "tied" } else { "untied" }
+        ),
         format!("units      hidden {}, code {}, output {}", shape.hidden, shape.code, shape.output),
         format!("rows       {} of {} features{}", thousands(about.rows), model.input_width(), picture(about.shape)),
         format!("kernel     {}", if about.kernel.is_empty() { "unknown" } else { &about.kernel }),
@@ -46,7 +50,8 @@ fn model(model: &Model) -> (String, Value) {
         }
     }
     if let Some(codes) = about.figures.get("test.codes-to-ideal") {
-        let prior = about.figures.get("test.prior-to-ideal").map(|p| format!(", of the prior {p:.4}")).unwrap_or_default();
+        let prior =
+            about.figures.get("test.prior-to-ideal").map(|p| format!(", of the prior {p:.4}")).unwrap_or_default();
         lines.push(format!("to ideal   L_c of the codes {codes:.4}{prior}"));
     }
     let settings = serde_json::to_string(&about.settings).unwrap_or_default();
@@ -73,14 +78,21 @@ fn data(table: &Table) -> (String, Value) {
     let mean = finite().map(f64::from).sum::<f64>() / (n * d - missing - infinite).max(1) as f64;
     let mut lines = vec![
         format!("rows       {} of {d} features{}", thousands(n), picture(table.shape)),
-        format!("range      {low} to {high}, mean {mean:.4}, {:.0} % zeros", 100.0 * zeros as f64 / (n * d).max(1) as f64),
-        format!("missing    {missing} values{}", if infinite > 0 { format!(", {infinite} infinite") } else { String::new() }),
+        format!(
+            "range      {low} to {high}, mean {mean:.4}, {:.0} % zeros",
+            100.0 * zeros as f64 / (n * d).max(1) as f64
+        ),
+        format!(
+            "missing    {missing} values{}",
+            if infinite > 0 { format!(", {infinite} infinite") } else { String::new() }
+        ),
         format!("constant   {constant} features"),
     ];
     let mut classes = Value::Null;
     if let Some(labels) = &table.labels {
         let counts = labels.counts();
-        let list: Vec<String> = labels.names.iter().zip(&counts).take(20).map(|(name, n)| format!("{name}: {n}")).collect();
+        let list: Vec<String> =
+            labels.names.iter().zip(&counts).take(20).map(|(name, n)| format!("{name}: {n}")).collect();
         let more = if counts.len() > 20 { ", ..." } else { "" };
         lines.push(format!("classes    {} ({}{more})", counts.len(), list.join(", ")));
         classes = json!(labels.names.iter().zip(&counts).collect::<std::collections::BTreeMap<_, _>>());

@@ -84,3 +84,12 @@ fn write_matrix(prior: &dyn Prior, rows: Range<usize>, flags: &Kernel, screen: S
     progress.finish(all.len());
     Ok(())
 }
+
+fn write_factors(
+    _k: &dyn dkae::kernel::Kernel,
+    _x: ndarray::ArrayView2<f32>,
+    _flags: &Kernel,
+    _screen: Screen,
+) -> Result<()> {
+    Ok(())
+}

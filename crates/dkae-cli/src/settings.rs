@@ -34,7 +34,8 @@ impl Reading {
     }
 
     fn apply(&self, options: &mut ReadOptions) {
-        let Reading { format, label, labels_file, group, header, delimiter, skip, drop_label, array, width } = self.clone();
+        let Reading { format, label, labels_file, group, header, delimiter, skip, drop_label, array, width } =
+            self.clone();
         set(&mut options.format, format);
         set(&mut options.label, label);
         set(&mut options.labels_file, labels_file);
@@ -154,6 +155,13 @@ impl Settings {
         table.extend(toml::Table::try_from(&command)?);
         let text = toml::to_string_pretty(&table)?;
         dkae::data::atomic::write_atomically(path, |file| file.write_all(text.as_bytes()))?;
+        Ok(())
+    }
+}
+
+impl KernelFlags {
+    /// Changes `spec` by what was given.
+    pub fn apply(&self, _spec: &mut KernelSpec) -> Result<()> {
         Ok(())
     }
 }

@@ -43,3 +43,21 @@ pub fn prior_code_loss(prior: &dyn Prior, codes: ArrayView2<f32>) -> Result<f64>
     }
     Ok((2.0 - 2.0 * cp / (cc * pp).sqrt()).max(0.0).sqrt())
 }
+/// L_c between two priors.
+pub fn priors_code_loss(a: &dyn Prior, b: &dyn Prior, n: usize) -> Result<f64> {
+    let all: Vec<usize> = (0..n).collect();
+    let (mut cc, mut pp, mut cp) = (0.0f64, 0.0f64, 0.0f64);
+    for rows in all.chunks(256) {
+        let mut x = Array2::<f32>::zeros((rows.len(), n));
+        let mut y = x.clone();
+        a.block(rows, &all, x.view_mut());
+        b.block(rows, &all, y.view_mut());
+        for (&c, &p) in x.iter().zip(&y) {
+            let (c, p) = (f64::from(c), f64::from(p));
+            cc += c * c;
+            pp += p * p;
+            cp += c * p;
+        }
+    }
+    Ok((2.0 - 2.0 * cp / (cc * pp).sqrt()).max(0.0).sqrt())
+}

@@ -174,7 +174,9 @@ impl Recipe {
                 let split = Split::by_group(groups, train, validation, test)?;
                 match self.take {
                     None => split,
-                    Some(take) => split.take(self.split.map(|share| (share * take as f64).round() as usize), self.seed)?,
+                    Some(take) => {
+                        split.take(self.split.map(|share| (share * take as f64).round() as usize), self.seed)?
+                    }
                 }
             }
         };
@@ -267,7 +269,11 @@ impl Recipe {
 
 /// Both losses on each part, and with labels how far the codes' kernel and the prior are from the ideal one on the test
 /// part; on at most the first [`MEASURED`] rows of each.
-fn measure(model: &Model, prepared: &Prepared, priors: Option<&[Box<dyn Prior + '_>; 3]>) -> Result<BTreeMap<String, f64>> {
+fn measure(
+    model: &Model,
+    prepared: &Prepared,
+    priors: Option<&[Box<dyn Prior + '_>; 3]>,
+) -> Result<BTreeMap<String, f64>> {
     let mut figures = BTreeMap::new();
     for (i, part) in ["train", "validation", "test"].into_iter().enumerate() {
         let x = &prepared.parts[i];
@@ -280,13 +286,16 @@ fn measure(model: &Model, prepared: &Prepared, priors: Option<&[Box<dyn Prior + 
         if priors.is_some() {
             figures.insert(format!("{part}.code"), f64::from(code));
         }
-        if part == "test" && let Some(labels) = &prepared.labels {
+        if part == "test"
+            && let Some(labels) = &prepared.labels
+        {
             let ideal = Ideal::new(&labels[i].index[..x.nrows()]);
             let codes = model.net().encode(x)?;
             figures.insert("test.codes-to-ideal".into(), metrics::prior_code_loss(&ideal, codes.view())?);
             if let Some(priors) = priors {
                 let rows: Vec<usize> = (0..x.nrows()).collect();
-                figures.insert("test.prior-to-ideal".into(), metrics::priors_code_loss(&*priors[i], &ideal, rows.len())?);
+                figures
+                    .insert("test.prior-to-ideal".into(), metrics::priors_code_loss(&*priors[i], &ideal, rows.len())?);
             }
         }
     }

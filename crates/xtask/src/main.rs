@@ -11,7 +11,9 @@ fn main() -> ExitCode {
         Some("test") => test(),
         Some("ci") => check() && test(),
         _ => {
-            eprintln!("usage: cargo xtask test   every test\n       cargo xtask ci     formatting, lints, docs, then every test");
+            eprintln!(
+                "usage: cargo xtask test   every test\n       cargo xtask ci     formatting, lints, docs, then every test"
+            );
             return ExitCode::from(2);
         }
     };

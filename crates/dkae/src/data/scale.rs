@@ -124,6 +124,11 @@ fn standard(train: ArrayView2<f32>, ranges: &[(f32, f32)]) -> Vec<(f64, f64)> {
 }
 
 impl Scaler {
+    /// Values stay as they are.
+    pub fn none() -> Self {
+        Self { kind: Scale::None, offset: vec![0.0], factor: vec![1.0] }
+    }
+
     /// A scaling from its parts, as a model file stores them: as many offsets as factors, one or one per feature.
     pub fn from_parts(kind: Scale, offset: Vec<f32>, factor: Vec<f32>) -> Result<Self> {
         let fine = !offset.is_empty()

@@ -45,6 +45,19 @@ impl Csr {
         Ok(Self { starts, indices, values, width })
     }
 
+    /// The values of a dense matrix that are not zero.
+    pub fn from_dense(x: ArrayView2<f32>) -> Self {
+        let mut sparse = Self { starts: vec![0], indices: Vec::new(), values: Vec::new(), width: x.ncols() };
+        for row in x.rows() {
+            for (j, &v) in row.iter().enumerate().filter(|&(_, &v)| v != 0.0) {
+                sparse.indices.push(j as u32);
+                sparse.values.push(v);
+            }
+            sparse.starts.push(sparse.values.len());
+        }
+        sparse
+    }
+
     /// The number of rows.
     pub fn nrows(&self) -> usize {
         self.starts.len() - 1

@@ -210,7 +210,8 @@ impl Model {
         let text = if reader.has("text.idf") {
             let (_, idf) = reader.take("text.idf")?;
             let (shape, values) = reader.take("text.components")?;
-            let damaged = || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
+            let damaged =
+                || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
             let &[m, d] = &shape[..] else { return Err(damaged()) };
             if d != idf.len() || m != architecture.input {
                 return Err(damaged());

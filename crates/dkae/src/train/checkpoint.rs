@@ -148,7 +148,8 @@ impl Checkpoint {
         let mut read = |prefix: &str, stack: &mut [Layer]| {
             for (l, layer) in stack.iter_mut().enumerate() {
                 let shape = (layer.inputs(), layer.outputs());
-                *layer = Layer::read(shape, tied, l, |name, shape| reader.take_shaped(&format!("{prefix}.{name}"), shape))?;
+                *layer =
+                    Layer::read(shape, tied, l, |name, shape| reader.take_shaped(&format!("{prefix}.{name}"), shape))?;
             }
             Ok::<(), Error>(())
         };

@@ -1,0 +1,42 @@
+//! `dkae demo`: the whole way on the embedded digits, in under a minute.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use dkae::data::sample;
+use dkae::kernel::{KernelSpec, Pck};
+use dkae::recipe::{Recipe, Source};
+use dkae::train::{Length, Trainer};
+use serde_json::{Value, json};
+
+use crate::fit::summary;
+use crate::flags::Demo;
+use crate::screen::{Screen, seconds};
+
+pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
+    let start = Instant::now();
+    let recipe = Recipe {
+        seed: flags.seed,
+        kernel: KernelSpec::Pck(Pck { restarts: 10, ..Pck::default() }),
+        train: Trainer {
+            layers: vec![500, 500, 500],
+            pretrain: Length::Steps(200),
+            steps: Length::Steps(1500),
+            ..Trainer::default()
+        },
+        ..Recipe::default()
+    };
+    let digits = sample::digits();
+    let source = Source::from(&digits);
+    screen.say("5000 handwritten digits (MNIST), 28 x 28 pixels; the classes are used for the figures only");
+    let prepared = recipe.prepare(&source)?;
+    let kernel = screen.timed("fitting the probabilistic cluster kernel", || recipe.kernel(&prepared, None))?;
+    let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    let model = recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut screen.training())?;
+    model.save(&flags.output)?;
+    let (mut text, mut value) = summary(&model);
+    text += &format!("\nwrote {} in {}", flags.output.display(), seconds(start.elapsed()));
+    value["model"] = json!(flags.output);
+    value["seconds"] = json!(start.elapsed().as_secs_f64());
+    Ok((text, value))
+}
