@@ -5,3 +5,4 @@ pub mod eigen;
 pub mod gemm;
 pub mod rng;
 pub mod threads;
+pub mod wide;
