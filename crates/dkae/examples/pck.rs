@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("fit {fitted:.2?}, posteriors {:.2?}, together {total:.2?}", total - fitted);
     println!(
         "{:.0} entries a row of {} columns, {:.1} MB; peak memory {} MB",
-        posteriors.entries() as f64 / rows as f64,
+        posteriors.non_zeros() as f64 / rows as f64,
         posteriors.columns(),
         posteriors.bytes() as f64 / 1e6,
         peak()

@@ -61,7 +61,10 @@ pub struct Rows {
     active: Vec<usize>,
     centre: Vec<f64>,
     variance: Vec<f64>,
+    /// One row per row: features, then their squares.
     moments: Array2<f64>,
+    /// The same, transposed: each of the two steps reads its factor in the order it is stored in.
+    by_feature: Array2<f64>,
 }
 
 impl Rows {
@@ -92,7 +95,8 @@ impl Rows {
             centre.push(mean);
             variance.push(sum / n as f64);
         }
-        Ok(Self { width, active, centre, variance, moments })
+        let by_feature = moments.t().as_standard_layout().into_owned();
+        Ok(Self { width, active, centre, variance, moments, by_feature })
     }
 
     /// How many rows there are.
@@ -233,7 +237,7 @@ impl Mixture {
             repaired: 0,
             empty: 0,
         };
-        let mut panel = Array2::zeros((2 * a, g));
+        let mut panel = Array2::zeros((g, 2 * a));
         // Stored by component, so that either product has its longer contiguous axis in common with its result.
         let mut shares = Array2::zeros((g, n));
         let mut sums = Array2::zeros((g, 2 * a));
@@ -281,14 +285,15 @@ impl Mixture {
         for c in 0..g {
             let mut sum = left_out + a as f64 * LOG_2_PI;
             for k in 0..a {
-                let (m, v) = (fit.means[[c, k]], fit.variances[[c, k]]);
-                panel[[k, c]] = m / v;
-                panel[[a + k, c]] = -0.5 / v;
-                sum += v.ln() + m * m / v;
+                let (m, p) = (fit.means[[c, k]], 1.0 / fit.variances[[c, k]]);
+                panel[[c, k]] = m * p;
+                panel[[c, a + k]] = -0.5 * p;
+                sum += m * m * p;
             }
+            sum += log_product(fit.variances.row(c).iter());
             constants.push(fit.weights[c].ln() - 0.5 * sum);
         }
-        gemm::sequential(1.0, panel.t(), rows.moments.t(), 0.0, shares.view_mut());
+        gemm::sequential(1.0, panel.view(), rows.by_feature.view(), 0.0, shares.view_mut());
         // The log-sum-exp of each row over the components, component by component.
         let mut largest = vec![f64::NEG_INFINITY; rows.len()];
         for (mut logs, constant) in shares.rows_mut().into_iter().zip(constants) {
@@ -387,6 +392,22 @@ impl FittedMixture {
         }
         out
     }
+}
+
+/// The logarithm of the product of positive values. A logarithm is slow, so eight are multiplied first where that stays
+/// in range.
+fn log_product<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    let (mut sum, mut product, mut factors) = (0.0, 1.0f64, 0);
+    for &v in values {
+        let next = product * v;
+        if factors == 8 || !next.is_normal() {
+            sum += product.ln();
+            (product, factors) = (v, 1);
+        } else {
+            (product, factors) = (next, factors + 1);
+        }
+    }
+    sum + product.ln()
 }
 
 /// Turns logarithms of weighted densities into shares that sum to one. The largest is subtracted first: densities of

@@ -1,14 +1,32 @@
 //! Kernels, and kernels as priors: what the inner products of codes are asked to reproduce.
 
+mod analytic;
+mod cosine;
+mod ideal;
+mod linear;
 pub mod mixture;
 mod pck;
+mod polynomial;
 mod posteriors;
+mod precomputed;
 mod prior;
+mod rbf;
+mod spec;
+mod sum;
 
+pub use analytic::Formula;
+pub use cosine::Cosine;
+pub use ideal::Ideal;
+pub use linear::Linear;
 pub use mixture::{Covariance, Mixture, Start};
 pub use pck::{FittedPck, Floor, Pck, Summary};
+pub use polynomial::{FittedPolynomial, Polynomial};
 pub use posteriors::Posteriors;
+pub use precomputed::Precomputed;
 pub use prior::{Kernel, Prior};
+pub use rbf::{FittedRbf, Rbf, Width};
+pub use spec::KernelSpec;
+pub use sum::{FittedSum, Part, Sum};
 
 use ndarray::ArrayView2;
 

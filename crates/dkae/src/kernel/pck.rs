@@ -18,16 +18,18 @@
 //! the posterior one, and in many dimensions that is most often so; the others are computed again, in f64.
 //! docs/method/em.md has the argument in full.
 
+use std::cmp::Ordering;
+
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::math::rng::{self, Purpose};
-use crate::math::{gemm, threads};
+use crate::math::{gemm, threads, wide};
 use crate::{Error, Result};
 
 use super::mixture::{Covariance, FittedMixture, Mixture, Rows, Start};
-use super::posteriors::{CHUNK, Chunk, Entry, Posteriors};
+use super::posteriors::{CHUNK, Chunk, Entry, Posteriors, SHARED};
 use super::{Kernel, Prior, check_finite, check_width};
 
 /// Components this many nats below the best are dropped: together they have less than 1e-5 of a row for G up to 80,
@@ -190,10 +192,11 @@ impl Pck {
                 "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
             )));
         }
-        if restarts.saturating_mul(g * g) > u32::MAX as usize {
+        let mixtures = restarts.saturating_mul(g - 1);
+        if mixtures > 65_535 {
             return Err(Error::setting(
                 "restarts",
-                format!("{restarts} restarts of mixtures of up to {g} components are too many"),
+                format!("gives {mixtures} mixtures in all; at most 65535 can be kept"),
             ));
         }
         let (Floor::Absolute(floor) | Floor::Relative(floor)) = self.floor;
@@ -266,16 +269,18 @@ impl Compact {
     }
 
     /// The means and the precisions of a component.
+    #[inline(always)]
     fn component(&self, c: usize) -> (&[f32], &[f32]) {
         let a = self.parameters.len() / self.peaks.len() / 2;
         self.parameters[2 * a * c..2 * a * (c + 1)].split_at(a)
     }
 
     /// The log-density of a row under a component, weight included, but for a constant of the mixture.
+    #[inline(always)]
     fn log_density(&self, c: usize, z: &[f64]) -> f64 {
-        const LANES: usize = 8;
+        const LANES: usize = 32;
         let (m, p) = self.component(c);
-        // Sums side by side, which the compiler can keep in one vector.
+        // Sums side by side, for the compiler to keep in a few vectors, so that no addition waits for the one before.
         let mut sums = [0.0; LANES];
         let whole = z.len() / LANES * LANES;
         for ((z, m), p) in z.chunks_exact(LANES).zip(m.chunks_exact(LANES)).zip(p.chunks_exact(LANES)) {
@@ -313,17 +318,13 @@ const PANEL_BYTES: usize = 64 << 20;
 /// The columns of all mixtures of one restart, for one product: the linear part of each log-density less that of a
 /// reference component of the same mixture.
 struct Panel<'a> {
+    /// The number of the first mixture.
+    first: usize,
     mixtures: &'a [Compact],
     /// The reference component of each mixture, and the largest norm of a column of it.
     references: Vec<(usize, f64)>,
+    /// One row per column of the product: the terms of a component are next to each other.
     columns: Array2<f32>,
-}
-
-/// Entries of the rows of a chunk, row by row, and how many each row has.
-#[derive(Default)]
-struct Piece {
-    entries: Vec<Entry>,
-    counts: Vec<u32>,
 }
 
 impl FittedPck {
@@ -347,31 +348,22 @@ impl FittedPck {
         check_width(x, self.width)?;
         check_finite(x)?;
         let sizes = self.settings.max_components - 1;
-        let mut pieces: Vec<Piece> = Vec::new();
-        pieces.resize_with(x.nrows().div_ceil(CHUNK), Piece::default);
+        let mut chunks: Vec<Chunk> = Vec::new();
+        chunks.resize_with(x.nrows().div_ceil(CHUNK), Chunk::default);
         let bytes = 4 * (2 * self.active.len() + 1) * sizes * self.settings.max_components / 2;
         let together = (PANEL_BYTES / bytes.max(1)).max(1);
         threads::run(|| {
-            for restarts in self.mixtures.chunks(sizes * together) {
-                let panels: Vec<Panel> = restarts.par_chunks(sizes).map(|m| self.panel(m)).collect();
-                pieces.par_iter_mut().zip(x.axis_chunks_iter(Axis(0), CHUNK).into_par_iter()).for_each(|(piece, x)| {
-                    let mut new = vec![std::mem::take(piece)];
-                    new.extend(self.pieces(x, &panels));
-                    *piece = merge(x.nrows(), new);
+            for (i, restarts) in self.mixtures.chunks(sizes * together).enumerate() {
+                let first = |q: usize| (i * together + q) * sizes;
+                let panels: Vec<Panel> =
+                    restarts.par_chunks(sizes).enumerate().map(|(q, m)| self.panel(first(q), m)).collect();
+                chunks.par_iter_mut().zip(x.axis_chunks_iter(Axis(0), CHUNK).into_par_iter()).for_each(|(chunk, x)| {
+                    let mut parts = vec![std::mem::take(chunk)];
+                    parts.extend(self.parts(x, &panels));
+                    *chunk = merge(x.nrows(), parts);
                 });
             }
         });
-        let chunks = pieces
-            .into_iter()
-            .map(|piece| {
-                let mut end = 0;
-                let ends = piece.counts.iter().map(|count| {
-                    end += count;
-                    end
-                });
-                Chunk { begins: std::iter::once(0).chain(ends).collect(), entries: piece.entries.into_boxed_slice() }
-            })
-            .collect();
         Ok(Posteriors::new(self.mixtures.iter().map(Compact::components), chunks))
     }
 
@@ -380,10 +372,10 @@ impl FittedPck {
         self.settings.covariance != Covariance::Tied
     }
 
-    fn panel<'a>(&self, mixtures: &'a [Compact]) -> Panel<'a> {
+    fn panel<'a>(&self, first: usize, mixtures: &'a [Compact]) -> Panel<'a> {
         let a = self.active.len();
         let squares = if self.has_squares() { a } else { 0 };
-        let mut columns = Array2::zeros((a + squares + 1, mixtures.iter().map(|m| m.components() - 1).sum()));
+        let mut columns = Array2::zeros((mixtures.iter().map(|m| m.components() - 1).sum(), a + squares + 1));
         let mut references = Vec::with_capacity(mixtures.len());
         let mut j = 0;
         for mixture in mixtures {
@@ -397,135 +389,194 @@ impl FittedPck {
                 let mut constant = mixture.peaks[c] - mixture.peaks[reference];
                 for k in 0..a {
                     let [m, p, m0, p0] = [m[k], p[k], m0[k], p0[k]].map(f64::from);
-                    columns[[k, j]] = (m * p - m0 * p0) as f32;
+                    columns[[j, k]] = (m * p - m0 * p0) as f32;
                     if squares > 0 {
-                        columns[[a + k, j]] = (-0.5 * (p - p0)) as f32;
+                        columns[[j, a + k]] = (-0.5 * (p - p0)) as f32;
                     }
                     constant -= 0.5 * (m * m * p - m0 * m0 * p0);
                 }
-                columns[[a + squares, j]] = constant as f32;
-                largest = largest.max(norm(columns.column(j).iter()));
+                columns[[j, a + squares]] = constant as f32;
+                largest = largest.max(norm(columns.row(j).iter()));
                 j += 1;
             }
             references.push((reference, largest));
         }
-        Panel { mixtures, references, columns }
+        Panel { first, mixtures, references, columns }
     }
 
-    /// The entries of the rows of a chunk under the mixtures of each panel.
-    fn pieces(&self, x: ArrayView2<f32>, panels: &[Panel]) -> Vec<Piece> {
+    /// The posteriors of the rows of a chunk under the mixtures of each panel.
+    fn parts(&self, x: ArrayView2<f32>, panels: &[Panel]) -> Vec<Chunk> {
         let (n, a) = (x.nrows(), self.active.len());
         let squares = if self.has_squares() { a } else { 0 };
         let terms = a + squares + 1;
         let mut z = Array2::zeros((n, a));
-        let mut moments = Array2::from_elem((n, terms), 1.0f32);
-        for ((x, mut z), mut moments) in x.rows().into_iter().zip(z.rows_mut()).zip(moments.rows_mut()) {
-            for (j, &k) in self.active.iter().enumerate() {
-                let value = (f64::from(x[k]) - self.centre[j]) * self.units[j];
-                z[j] = value;
-                moments[j] = value as f32;
+        // One column per row of data, so that the product has the rows of data next to each other in factor and result.
+        let mut moments = Array2::from_elem((terms, n), 1.0f32);
+        let mut norms = vec![1.0; n];
+        for (j, &k) in self.active.iter().enumerate() {
+            for (i, &x) in x.column(k).iter().enumerate() {
+                let value = (f64::from(x) - self.centre[j]) * self.units[j];
+                z[[i, j]] = value;
+                moments[[j, i]] = value as f32;
+                norms[i] += value * value;
                 if squares > 0 {
-                    moments[a + j] = (value * value) as f32;
+                    moments[[a + j, i]] = (value * value) as f32;
+                    norms[i] += value.powi(4);
                 }
             }
         }
         // The rounding of a sum of products in any order, of the factors themselves, and a little for second order.
         let rounding = (terms + 4) as f64 * ROUND * 1.01;
-        let errors: Vec<f64> = moments.rows().into_iter().map(|row| rounding * norm(row.iter())).collect();
-        let widest = panels.iter().map(|p| p.columns.ncols()).max().unwrap_or(0);
-        let mut scores = Array2::zeros((n, widest));
-        let mut logs = Vec::new();
+        let errors: Vec<f64> = norms.iter().map(|squared| rounding * squared.sqrt()).collect();
+        let widest = panels.iter().map(|p| p.columns.nrows()).max().unwrap_or(0);
+        let mut scores = Array2::zeros((widest, n));
         panels
             .iter()
             .map(|panel| {
-                let mut scores = scores.slice_mut(s![.., ..panel.columns.ncols()]);
-                gemm::sequential(1.0, moments.view(), panel.columns.view(), 0.0, scores.view_mut());
-                let mut piece = Piece {
-                    entries: Vec::with_capacity(n * panel.mixtures.len() * 5 / 4),
-                    counts: Vec::with_capacity(n),
-                };
-                for ((scores, z), error) in scores.rows().into_iter().zip(z.rows()).zip(&errors) {
-                    let before = piece.entries.len();
-                    if let (Some(scores), Some(z)) = (scores.as_slice(), z.as_slice()) {
-                        panel.row(scores, z, *error, &mut logs, &mut piece.entries);
-                    }
-                    piece.counts.push((piece.entries.len() - before) as u32);
-                }
-                piece
+                let mut scores = scores.slice_mut(s![..panel.columns.nrows(), ..]);
+                gemm::sequential(1.0, panel.columns.view(), moments.view(), 0.0, scores.view_mut());
+                wide::widest(Screening { panel, scores: scores.view(), z: z.view(), errors: &errors })
             })
             .collect()
     }
 }
 
-impl Panel<'_> {
-    /// Appends the entries of one row, given its scores, the row itself, and the error of a score by the norm of its
-    /// column.
-    fn row(&self, scores: &[f32], z: &[f64], error: f64, logs: &mut Vec<(usize, f64)>, entries: &mut Vec<Entry>) {
+/// From the scores of a chunk to its entries.
+struct Screening<'a> {
+    panel: &'a Panel<'a>,
+    /// One row per column of the panel, one column per row of data.
+    scores: ArrayView2<'a, f32>,
+    z: ArrayView2<'a, f64>,
+    /// For each row of data the error of a score, by the norm of its column.
+    errors: &'a [f64],
+}
+
+impl wide::Loop for Screening<'_> {
+    type Output = Chunk;
+
+    #[inline(always)]
+    fn run(self) -> Chunk {
+        let Self { panel, scores, z, errors } = self;
+        let (n, mixtures) = (errors.len(), panel.mixtures.len());
+        let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
+        let z = z.as_slice().expect("a matrix in standard layout");
+        let a = z.len() / n;
+        let mut firsts = Vec::with_capacity(mixtures);
+        let mut owners = vec![0u16; mixtures * n];
+        let mut least = vec![0.0f32; mixtures * n];
+        let mut kept = vec![0u16; n];
+        let mut best = vec![0.0f32; n];
         let mut first = 0;
-        for (mixture, &(reference, norm)) in self.mixtures.iter().zip(&self.references) {
-            let scores = &scores[first..first + mixture.components() - 1];
-            first += scores.len();
+        for (m, mixture) in panel.mixtures.iter().enumerate() {
+            firsts.push(first);
+            let (reference, norm) = panel.references[m];
+            let (owners, least) = (&mut owners[m * n..][..n], &mut least[m * n..][..n]);
             // The reference's own score is 0.
-            let best = scores.iter().fold(0.0f32, |best, &s| if s > best { s } else { best });
-            let error = error * norm;
-            let least = f64::from(best) - REACH - 2.0 * error;
-            // Scores this uncertain may have overflowed: then every component is computed again.
-            let sound = error < 1e30;
-            logs.clear();
-            let keep = |score: f32| !sound || f64::from(score) >= least;
-            logs.extend(
-                scores
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, s)| keep(**s))
-                    .map(|(j, _)| (j + usize::from(j >= reference), 0.0)),
-            );
-            if keep(0.0) {
-                logs.push((reference, 0.0));
-            }
-            if let [(component, _)] = logs[..] {
-                entries.push(Entry::new(component, Entry::ONE as u16));
-            } else {
-                logs.sort_unstable_by_key(|(c, _)| *c);
-                for (c, log) in logs.iter_mut() {
-                    *log = mixture.log_density(*c, z);
+            best.fill(0.0);
+            owners.fill(reference as u16);
+            let columns = || scores[first * n..].chunks_exact(n).take(mixture.components() - 1).enumerate();
+            for (j, scores) in columns() {
+                let component = (j + usize::from(j >= reference)) as u16;
+                for ((&score, best), owner) in scores.iter().zip(&mut best).zip(&mut *owners) {
+                    *owner = if score > *best { component } else { *owner };
+                    *best = if score > *best { score } else { *best };
                 }
-                let largest = logs.iter().fold(f64::NEG_INFINITY, |best, (_, log)| best.max(*log));
-                let sum: f64 = logs.iter().map(|(_, log)| (log - largest).exp()).sum();
-                for &(c, log) in logs.iter() {
-                    let value = ((log - largest).exp() / sum * Entry::ONE).round() as u16;
-                    if value > 0 {
-                        entries.push(Entry::new(c, value));
+            }
+            for ((least, &best), &error) in least.iter_mut().zip(&best).zip(errors) {
+                // Where the error is so large that scores may have overflowed, this is an infinity or not a number,
+                // and no score is less.
+                *least = best - if error * norm < 1e30 { (REACH + 2.0 * error * norm) as f32 } else { f32::INFINITY };
+            }
+            kept.iter_mut().zip(&*least).for_each(|(kept, &least)| *kept = u16::from(!(0.0 < least)));
+            for (_, scores) in columns() {
+                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&*least) {
+                    *kept += u16::from(!(score < least));
+                }
+            }
+            owners.iter_mut().zip(&kept).for_each(|(owner, &kept)| *owner = if kept > 1 { SHARED } else { *owner });
+            first += mixture.components() - 1;
+        }
+
+        let mut part =
+            Chunk { owners: Vec::with_capacity(n * mixtures), entries: Vec::new(), ends: Vec::with_capacity(n) };
+        let mut logs = Vec::new();
+        for i in 0..n {
+            for (m, mixture) in panel.mixtures.iter().enumerate() {
+                let (mut owner, least) = (owners[m * n + i], least[m * n + i]);
+                if owner == SHARED {
+                    let reference = panel.references[m].0;
+                    logs.clear();
+                    for c in 0..mixture.components() {
+                        let score = match c.cmp(&reference) {
+                            Ordering::Less => scores[(firsts[m] + c) * n + i],
+                            Ordering::Equal => 0.0,
+                            Ordering::Greater => scores[(firsts[m] + c - 1) * n + i],
+                        };
+                        if !(score < least) {
+                            logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a])));
+                        }
                     }
+                    owner = push_shares(panel.first + m, &mut logs, &mut part.entries);
                 }
+                part.owners.push(owner);
             }
-            if let Some(last) = entries.last_mut() {
-                last.close();
-            }
+            part.ends.push(part.entries.len() as u32);
+        }
+        part
+    }
+}
+
+/// Turns log-densities of some components of a mixture into entries, those that round to zero left out, and returns
+/// [`SHARED`]; or returns the one component that is left.
+fn push_shares(mixture: usize, logs: &mut [(usize, f64)], entries: &mut Vec<Entry>) -> u16 {
+    let largest = logs.iter().fold(f64::NEG_INFINITY, |best, (_, log)| best.max(*log));
+    let mut sum = 0.0;
+    for (_, log) in logs.iter_mut() {
+        *log = (*log - largest).exp();
+        sum += *log;
+    }
+    let head = entries.len();
+    entries.push(Entry::default());
+    let mut owner = 0;
+    for &(c, share) in logs.iter() {
+        // At least one share of at most 32 767 does not round to zero.
+        let value = (share / sum * Entry::ONE).round() as u16;
+        if value > 0 {
+            entries.push(Entry::new(c, value));
+            owner = c as u16;
         }
     }
+    let shares = entries.len() - head - 1;
+    if shares > 1 {
+        entries[head] = Entry::new(mixture, shares as u16);
+        return SHARED;
+    }
+    entries.truncate(head);
+    owner
 }
 
 fn norm<'a>(values: impl Iterator<Item = &'a f32>) -> f64 {
     values.map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt()
 }
 
-/// Joins pieces of the same rows: each row's entries from the first piece, then from the next.
-fn merge(rows: usize, pieces: Vec<Piece>) -> Piece {
-    let pieces: Vec<Piece> = pieces.into_iter().filter(|p| !p.counts.is_empty()).collect();
-    let mut entries = Vec::with_capacity(pieces.iter().map(|p| p.entries.len()).sum());
-    let mut counts = Vec::with_capacity(rows);
-    let mut places = vec![0; pieces.len()];
+/// Joins posteriors of the same rows under different mixtures: each row from the first part, then from the next.
+fn merge(rows: usize, parts: Vec<Chunk>) -> Chunk {
+    let parts: Vec<Chunk> = parts.into_iter().filter(|p| !p.ends.is_empty()).collect();
+    let mut whole = Chunk {
+        owners: Vec::with_capacity(parts.iter().map(|p| p.owners.len()).sum()),
+        entries: Vec::with_capacity(parts.iter().map(|p| p.entries.len()).sum()),
+        ends: Vec::with_capacity(rows),
+    };
     for i in 0..rows {
-        let before = entries.len();
-        for (piece, place) in pieces.iter().zip(&mut places) {
-            let end = *place + piece.counts[i] as usize;
-            entries.extend_from_slice(&piece.entries[*place..end]);
-            *place = end;
+        for part in &parts {
+            let mixtures = part.owners.len() / rows;
+            whole.owners.extend_from_slice(&part.owners[i * mixtures..(i + 1) * mixtures]);
+            let begin = if i == 0 { 0 } else { part.ends[i - 1] };
+            whole.entries.extend_from_slice(&part.entries[begin as usize..part.ends[i] as usize]);
         }
-        counts.push((entries.len() - before) as u32);
+        whole.ends.push(whole.entries.len() as u32);
     }
-    Piece { entries, counts }
+    whole
 }
 
 impl Kernel for FittedPck {

@@ -1,4 +1,4 @@
-//! The posteriors of rows under many mixtures, and the kernel P they make: sparse, four bytes an entry.
+//! The posteriors of rows under many mixtures, and the kernel P they make: sparse and compact.
 //!
 //! With one row of F per row of data and one column per component of every mixture,
 //!
@@ -6,52 +6,63 @@
 //! P_ij = 1/M sum_mixtures sum_components F_ic F_jc        M mixtures, so that P_ii <= 1
 //! ```
 //!
-//! In many dimensions a row belongs to one component of a mixture almost surely, so a row of F has little more than one
-//! entry per mixture: about a thousand at Q = G = 30, out of 13 920 columns. P itself is never stored.
+//! In many dimensions most rows belong to one component of a mixture almost surely. So a row keeps, for every mixture,
+//! two bytes with the number of the component that owns it, or the word that several share it. Those are in a list: four
+//! bytes that name the mixture and how many components share the row, then four bytes for each of them, its number and
+//! the posterior as a 16-bit fraction of one. Posteriors that round to zero have no entry. MNIST at Q = G = 30 has about 930 non-zeros
+//! out of 13 920 columns, in 2.3 KB a row. The error of a stored posterior is at most 1/131070; docs/method/em.md bounds
+//! what that does to P. P itself is never stored.
 //!
-//! An entry is a component's number within its mixture (15 bits), a bit that marks the last entry of the mixture, and
-//! the posterior as a 16-bit fraction of one; posteriors that round to zero have no entry. The error of a stored
-//! posterior is at most 1/131070, and docs/method/em.md bounds what that does to P.
-//!
-//! A block of P is computed in tiles. Mixtures of few components fill a small dense matrix and go through GEMM; the rest
-//! are turned into lists by column, and every entry of a row adds its column's list to that row of the tile.
+//! A block of P is computed in tiles. Where rows are owned, P counts in how many mixtures two rows have the same owner:
+//! comparisons of short integers, side by side in wide vectors, and a few additions for what is shared. Where most is
+//! shared (few features, soft clusters), the tile is a product of dense matrices instead, some mixtures at a time.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
-use crate::math::{gemm, threads};
+use crate::math::{gemm, threads, wide};
 
 use super::Prior;
 
-/// One posterior of one row.
+/// One of several posteriors of a row under one mixture, or what precedes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The component's number within its mixture, and [`Entry::LAST`].
-    component: u16,
-    /// The posterior, in units of 1/65535.
+    /// The component's number within its mixture. In a head: the number of the mixture.
+    number: u16,
+    /// The posterior, in units of 1/65535. In a head: how many components follow.
     value: u16,
 }
 
 impl Entry {
-    /// Marks the last entry of a mixture.
-    const LAST: u16 = 1 << 15;
-    /// The number of values between 0 and 1.
+    /// The stored value that means a posterior of one.
     pub(super) const ONE: f64 = 65535.0;
 
-    pub(super) fn new(component: usize, value: u16) -> Self {
-        Self { component: component as u16, value }
+    /// The posterior of a component, or the head of a list for a mixture.
+    pub(super) fn new(number: usize, value: u16) -> Self {
+        Self { number: number as u16, value }
     }
 
-    pub(super) fn close(&mut self) {
-        self.component |= Self::LAST;
+    fn posterior(self) -> f32 {
+        f32::from(self.value) * (1.0 / Self::ONE) as f32
     }
 }
 
-/// The rows of a chunk: their entries one after another, and where each row begins.
+/// In place of an owner: several components share the row. Components are numbered below 2^15.
+pub(super) const SHARED: u16 = u16::MAX;
+/// On the right-hand side of a comparison beyond the last row: equal to no owner.
+const NOBODY: u16 = u16::MAX - 1;
+/// On the left-hand side of a comparison where there is no owner: equal to nothing.
+const NOTHING: u16 = u16::MAX - 2;
+
+/// Some rows, one after another.
+#[derive(Default)]
 pub(super) struct Chunk {
-    pub(super) entries: Box<[Entry]>,
-    /// One more than there are rows.
-    pub(super) begins: Box<[u32]>,
+    /// For each row and mixture its owner, or [`SHARED`].
+    pub(super) owners: Vec<u16>,
+    /// The entries of shared rows and mixtures.
+    pub(super) entries: Vec<Entry>,
+    /// Where the entries of each row end.
+    pub(super) ends: Vec<u32>,
 }
 
 /// How many rows a chunk has. Chunks are what posteriors are computed and stored in, so nothing is ever moved to grow.
@@ -62,33 +73,34 @@ pub struct Posteriors {
     rows: usize,
     /// The first column of each mixture, and the number of columns.
     firsts: Vec<u32>,
-    /// For each mixture its first column in the dense part of a tile, if it goes there.
-    dense: Vec<Option<u32>>,
-    dense_columns: usize,
     chunks: Vec<Chunk>,
+    /// Whether so much is shared that dense products are the faster way.
+    soft: bool,
 }
 
-/// Mixtures of at most this many components are multiplied as dense matrices: their columns have many entries each, so
-/// lists would be long, and there are few columns. Measured on 200 x 200 blocks of MNIST at Q = G = 30.
-const DENSE_COMPONENTS: usize = 9;
-
-/// Rows and columns of a tile at most; bounds the scratch memory of [`Posteriors::between`].
+/// Rows and columns of a tile at most: what a byte can count. Bounds the scratch memory of [`Posteriors::between`].
 const TILE: usize = 256;
+
+/// Columns of F that a dense product takes at a time, at least; a mixture is never cut.
+const DENSE_COLUMNS: usize = 1024;
+
+/// More entries than this per row and mixture, and blocks are dense products. By the operations: a shared entry costs
+/// one pass over the columns of the tile, about what eight columns of F cost in a dense product, and a mixture has
+/// sixteen on average at the default settings.
+const SOFT: f64 = 1.0;
 
 impl Posteriors {
     /// From chunks of [`CHUNK`] rows; `components` are those of each mixture.
     pub(super) fn new(components: impl Iterator<Item = usize>, chunks: Vec<Chunk>) -> Self {
         let mut firsts = vec![0];
-        let mut dense = Vec::new();
-        let (mut columns, mut dense_columns) = (0, 0);
-        for g in components {
-            dense.push((g <= DENSE_COMPONENTS).then_some(dense_columns as u32));
-            dense_columns += if g <= DENSE_COMPONENTS { g } else { 0 };
-            columns += g as u32;
-            firsts.push(columns);
-        }
-        let rows = chunks.iter().map(|c| c.begins.len() - 1).sum();
-        Self { rows, firsts, dense, dense_columns, chunks }
+        firsts.extend(components.scan(0, |sum, g| {
+            *sum += g as u32;
+            Some(*sum)
+        }));
+        let rows = chunks.iter().map(|c| c.ends.len()).sum();
+        let shared: usize = chunks.iter().map(|c| c.entries.len()).sum();
+        let soft = shared as f64 > SOFT * rows as f64 * (firsts.len() - 1) as f64;
+        Self { rows, firsts, chunks, soft }
     }
 
     /// How many columns F has: the components of all mixtures.
@@ -101,31 +113,58 @@ impl Posteriors {
         self.firsts.len() - 1
     }
 
-    /// How many entries are stored.
-    pub fn entries(&self) -> usize {
-        self.chunks.iter().map(|c| c.entries.len()).sum()
+    /// How many values of F are not zero.
+    pub fn non_zeros(&self) -> usize {
+        // A shared mixture has no owner, and a head that is no value.
+        let shared = |c: &Chunk| c.owners.iter().filter(|&&o| o == SHARED).count();
+        self.chunks.iter().map(|c| c.owners.len() + c.entries.len() - 2 * shared(c)).sum()
     }
 
-    /// The memory that the entries and their index take.
+    /// The memory that F takes.
     pub fn bytes(&self) -> usize {
-        self.entries() * size_of::<Entry>()
-            + self.chunks.iter().map(|c| c.begins.len() * size_of::<u32>()).sum::<usize>()
-            + (self.firsts.len() + self.dense.len()) * 8
+        self.firsts.len() * size_of::<u32>()
+            + self
+                .chunks
+                .iter()
+                .map(|c| c.entries.len() * size_of::<Entry>() + c.owners.len() * 2 + c.ends.len() * 4)
+                .sum::<usize>()
     }
 
-    fn entries_of(&self, row: usize) -> &[Entry] {
-        let chunk = &self.chunks[row / CHUNK];
-        let at = row % CHUNK;
-        &chunk.entries[chunk.begins[at] as usize..chunk.begins[at + 1] as usize]
+    /// The owner of each mixture for one row, and the entries of those mixtures that share it.
+    #[inline(always)]
+    fn parts(&self, row: usize) -> (&[u16], &[Entry]) {
+        let (chunk, at, m) = (&self.chunks[row / CHUNK], row % CHUNK, self.mixtures());
+        let begin = if at == 0 { 0 } else { chunk.ends[at - 1] as usize };
+        (&chunk.owners[at * m..(at + 1) * m], &chunk.entries[begin..chunk.ends[at] as usize])
+    }
+
+    /// Calls `each` with mixture, component and posterior of the shared entries of a row.
+    #[inline(always)]
+    fn for_each_shared(&self, row: usize, mut each: impl FnMut(usize, u16, f32)) {
+        let mut entries = self.parts(row).1;
+        while let Some((head, rest)) = entries.split_first() {
+            let (shares, rest) = rest.split_at(usize::from(head.value));
+            shares.iter().for_each(|entry| each(usize::from(head.number), entry.number, entry.posterior()));
+            entries = rest;
+        }
     }
 
     /// The columns and posteriors of one row, in ascending order of columns.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
-        let mut mixture = 0;
-        self.entries_of(row).iter().map(move |entry| {
-            let column = self.firsts[mixture] + u32::from(entry.component & !Entry::LAST);
-            mixture += usize::from(entry.component & Entry::LAST != 0);
-            (column as usize, f32::from(entry.value) / Entry::ONE as f32)
+        let (owners, entries) = self.parts(row);
+        let mut next = 0;
+        owners.iter().zip(&self.firsts).flat_map(move |(&owner, &first)| {
+            let shares = match owner {
+                SHARED => {
+                    let head = next;
+                    next += 1 + usize::from(entries[head].value);
+                    &entries[head + 1..next]
+                }
+                _ => &[],
+            };
+            let owned = (owner != SHARED).then_some((owner, 1.0));
+            let shares = shares.iter().map(|entry| (entry.number, entry.posterior()));
+            owned.into_iter().chain(shares).map(move |(c, value)| (first as usize + usize::from(c), value))
         })
     }
 
@@ -134,8 +173,8 @@ impl Posteriors {
     pub fn to_csr(&self) -> (Vec<u64>, Vec<u32>, Vec<f32>) {
         let scale = self.scale() as f32;
         let mut begins = vec![0];
-        let mut columns = Vec::with_capacity(self.entries());
-        let mut values = Vec::with_capacity(self.entries());
+        let mut columns = Vec::with_capacity(self.non_zeros());
+        let mut values = Vec::with_capacity(columns.capacity());
         for i in 0..self.rows {
             for (column, value) in self.row(i) {
                 columns.push(column as u32);
@@ -173,25 +212,17 @@ impl Posteriors {
         assert_eq!(v.nrows(), self.rows, "rows of v");
         let scale = self.scale();
         let mut out = Array2::zeros((self.columns(), v.ncols()));
-        // Every task owns some columns of the result and reads all rows in order: sums do not depend on the threads,
-        // and there is no second copy of the result.
+        // Every task owns some columns of the result and reads all rows in order, so sums do not depend on the threads.
         threads::run(|| {
-            let parts: Vec<Array2<f64>> = (0..v.ncols().div_ceil(8))
-                .into_par_iter()
-                .map(|part| {
-                    let v = v.slice(ndarray::s![.., part * 8..v.ncols().min(part * 8 + 8)]);
-                    let mut sums = Array2::zeros((self.columns(), v.ncols()));
+            out.axis_chunks_iter_mut(Axis(1), 8).into_par_iter().zip(v.axis_chunks_iter(Axis(1), 8)).for_each(
+                |(mut out, v)| {
                     for (i, v) in v.rows().into_iter().enumerate() {
                         for (column, value) in self.row(i) {
-                            sums.row_mut(column).scaled_add(f64::from(value) * scale, &v);
+                            out.row_mut(column).scaled_add(f64::from(value) * scale, &v);
                         }
                     }
-                    sums
-                })
-                .collect();
-            for (mut out, sums) in out.axis_chunks_iter_mut(Axis(1), 8).zip(parts) {
-                out.assign(&sums);
-            }
+                },
+            );
         });
         out
     }
@@ -205,97 +236,23 @@ impl Posteriors {
         threads::run(|| {
             out.axis_chunks_iter_mut(Axis(0), height).into_par_iter().zip(rows.par_chunks(height)).for_each(
                 |(mut out, rows)| {
+                    let mut scratch = SCRATCH.take();
                     for (tile, columns) in out.axis_chunks_iter_mut(Axis(1), TILE).zip(columns.chunks(TILE)) {
-                        let mut scratch = SCRATCH.take();
-                        self.tile(rows, other, columns, &mut scratch, tile);
-                        SCRATCH.set(scratch);
+                        if self.soft {
+                            dense_tile((self, rows), (other, columns), &mut scratch, tile);
+                        } else {
+                            wide::widest(OwnerTile {
+                                left: (self, rows),
+                                right: (other, columns),
+                                scratch: &mut scratch,
+                                out: tile,
+                            });
+                        }
                     }
+                    SCRATCH.set(scratch);
                 },
             );
         });
-    }
-
-    fn tile(
-        &self,
-        rows: &[usize],
-        other: &Posteriors,
-        columns: &[usize],
-        scratch: &mut Scratch,
-        mut out: ArrayViewMut2<f32>,
-    ) {
-        let Scratch { ends, lists, left, right, sums } = scratch;
-        let k = self.dense_columns;
-        other.lists_by_column(columns, ends, lists, right);
-        left.clear();
-        left.resize(rows.len() * k, 0.0);
-        sums.clear();
-        sums.resize(rows.len() * columns.len(), 0.0);
-        // 1/M and the two 1/65535 of the fixed-point values, in one factor on the rows' side.
-        let unit = (1.0 / (self.mixtures() as f64 * Entry::ONE * Entry::ONE)) as f32;
-        for (i, &row) in rows.iter().enumerate() {
-            let sums = &mut sums[i * columns.len()..(i + 1) * columns.len()];
-            let mut mixture = 0;
-            for entry in self.entries_of(row) {
-                let component = usize::from(entry.component & !Entry::LAST);
-                let value = f32::from(entry.value) * unit;
-                match self.dense[mixture] {
-                    Some(first) => left[i * k + first as usize + component] = value,
-                    None => {
-                        let column = self.firsts[mixture] as usize + component;
-                        let list = &lists[ends[column] as usize..ends[column + 1] as usize];
-                        for &(j, w) in list {
-                            sums[usize::from(j)] += value * f32::from(w);
-                        }
-                    }
-                }
-                mixture += usize::from(entry.component & Entry::LAST != 0);
-            }
-        }
-        let view = |values, rows| ArrayView2::from_shape((rows, k), values).expect("sized above");
-        let mut sums = ArrayViewMut2::from_shape(out.dim(), sums.as_mut_slice()).expect("sized above");
-        gemm::sequential(1.0, view(left, rows.len()), view(right, columns.len()).t(), 1.0, sums.view_mut());
-        out.assign(&sums);
-    }
-
-    /// Sorts the entries of `rows` by column, stably: `lists[ends[c]..ends[c + 1]]` are the places in `rows` and the
-    /// values of column `c`. Mixtures of few components go into the rows of `dense` instead.
-    fn lists_by_column(&self, rows: &[usize], ends: &mut Vec<u32>, lists: &mut Vec<(u16, u16)>, dense: &mut Vec<f32>) {
-        let k = self.dense_columns;
-        dense.clear();
-        dense.resize(rows.len() * k, 0.0);
-        ends.clear();
-        ends.resize(self.columns() + 2, 0);
-        // Counts, two places ahead: after the sum below and the filling, place c is where column c begins.
-        for (i, &row) in rows.iter().enumerate() {
-            let mut mixture = 0;
-            for entry in self.entries_of(row) {
-                let component = usize::from(entry.component & !Entry::LAST);
-                match self.dense[mixture] {
-                    Some(first) => dense[i * k + first as usize + component] = f32::from(entry.value),
-                    None => ends[self.firsts[mixture] as usize + component + 2] += 1,
-                }
-                mixture += usize::from(entry.component & Entry::LAST != 0);
-            }
-        }
-        let mut sum = 0;
-        for end in ends.iter_mut() {
-            sum += *end;
-            *end = sum;
-        }
-        lists.clear();
-        lists.resize(sum as usize, (0, 0));
-        for (i, &row) in rows.iter().enumerate() {
-            let mut mixture = 0;
-            for entry in self.entries_of(row) {
-                if self.dense[mixture].is_none() {
-                    let column = self.firsts[mixture] as usize + usize::from(entry.component & !Entry::LAST);
-                    let place = &mut ends[column + 1];
-                    lists[*place as usize] = (i as u16, entry.value);
-                    *place += 1;
-                }
-                mixture += usize::from(entry.component & Entry::LAST != 0);
-            }
-        }
     }
 }
 
@@ -309,25 +266,167 @@ impl Prior for Posteriors {
     }
 }
 
+/// Some rows of some posteriors.
+type Side<'a> = (&'a Posteriors, &'a [usize]);
+
 /// What a tile needs besides its output; kept by each thread, so that a training step allocates nothing.
 #[derive(Default)]
 struct Scratch {
+    left_owners: Vec<[u16; TILE]>,
+    right_owners: Vec<[u16; TILE]>,
+    owners: Vec<u16>,
+    sums: Vec<[f32; TILE]>,
+    transposed: Vec<[f32; TILE]>,
     ends: Vec<u32>,
-    lists: Vec<(u16, u16)>,
+    lists: Vec<(u8, f32)>,
     left: Vec<f32>,
     right: Vec<f32>,
-    sums: Vec<f32>,
 }
 
 thread_local! {
     // Taken out while in use: a thread that waits may be given another tile meanwhile.
-    static SCRATCH: std::cell::Cell<Scratch> = const {
-        std::cell::Cell::new(Scratch {
-            ends: Vec::new(),
-            lists: Vec::new(),
-            left: Vec::new(),
-            right: Vec::new(),
-            sums: Vec::new(),
-        })
-    };
+    static SCRATCH: std::cell::Cell<Scratch> = std::cell::Cell::default();
+}
+
+/// A tile where most rows are owned.
+struct OwnerTile<'a> {
+    left: Side<'a>,
+    right: Side<'a>,
+    scratch: &'a mut Scratch,
+    out: ArrayViewMut2<'a, f32>,
+}
+
+impl wide::Loop for OwnerTile<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { left, right, scratch, mut out } = self;
+        let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
+        transpose_owners(left, left_owners);
+        transpose_owners(right, right_owners);
+        for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
+            sums.clear();
+            sums.resize(n, [0.0; TILE]);
+        }
+
+        // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
+        owners.clear();
+        owners.resize(right_owners.len(), NOTHING);
+        for (sums, &row) in sums.iter_mut().zip(left.1) {
+            for (owner, &stored) in owners.iter_mut().zip(left.0.parts(row).0) {
+                *owner = if stored == SHARED { NOTHING } else { stored };
+            }
+            let mut counts = [0u16; TILE];
+            // Four mixtures at a time, so that counts are loaded and stored less often.
+            for (&[a, b, c, d], [e, f, g, h]) in owners.as_chunks().0.iter().zip(right_owners.as_chunks().0) {
+                for j in 0..TILE {
+                    counts[j] +=
+                        u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
+                }
+            }
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
+        }
+        // Shared on one side, owned on the other.
+        add_shared(left, right_owners, sums);
+        add_shared(right, left_owners, transposed);
+        // Shared on both sides: for each column of F the places on the right that have an entry there.
+        list_shared(right, ends, lists);
+        for (sums, &row) in sums.iter_mut().zip(left.1) {
+            left.0.for_each_shared(row, |m, c, value| {
+                let column = left.0.firsts[m] as usize + usize::from(c);
+                for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
+                    sums[usize::from(j)] += value * other;
+                }
+            });
+        }
+        let scale = (1.0 / left.0.mixtures() as f64) as f32;
+        for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+            for (j, out) in out.iter_mut().enumerate() {
+                *out = (sums[i][j] + transposed[j][i]) * scale;
+            }
+        }
+    }
+}
+
+/// The owners by mixture, for each those of all rows of the side, then nobody; mixtures of nobody make it a multiple of 4.
+#[inline(always)]
+fn transpose_owners((posteriors, rows): Side, out: &mut Vec<[u16; TILE]>) {
+    // Few enough that the lines written to stay in the first cache.
+    const MIXTURES: usize = 32;
+    out.clear();
+    out.resize(posteriors.mixtures().next_multiple_of(4), [NOBODY; TILE]);
+    for (block, out) in out.chunks_mut(MIXTURES).enumerate() {
+        for (i, &row) in rows.iter().enumerate() {
+            let owners = &posteriors.parts(row).0[block * MIXTURES..];
+            for (out, &owner) in out.iter_mut().zip(owners) {
+                out[i] = owner;
+            }
+        }
+    }
+}
+
+/// For each shared entry of a row, adds its posterior wherever the other side is owned by that component.
+#[inline(always)]
+fn add_shared((posteriors, rows): Side, others: &[[u16; TILE]], sums: &mut [[f32; TILE]]) {
+    for (sums, &row) in sums.iter_mut().zip(rows) {
+        posteriors.for_each_shared(row, |m, component, value| {
+            let others = &others[m];
+            for j in 0..TILE {
+                sums[j] += if others[j] == component { value } else { 0.0 };
+            }
+        });
+    }
+}
+
+/// Sorts the shared entries of the rows by column of F, stably: `lists[ends[c]..ends[c + 1]]` are the places in the rows
+/// and the posteriors of column `c`.
+fn list_shared((posteriors, rows): Side, ends: &mut Vec<u32>, lists: &mut Vec<(u8, f32)>) {
+    ends.clear();
+    ends.resize(posteriors.columns() + 2, 0);
+    let column = |m: usize, c: u16| posteriors.firsts[m] as usize + usize::from(c);
+    // Counted two places ahead: after the sums and the filling, place c is where column c begins.
+    for &row in rows {
+        posteriors.for_each_shared(row, |m, c, _| ends[column(m, c) + 2] += 1);
+    }
+    let mut sum = 0;
+    for end in ends.iter_mut() {
+        sum += *end;
+        *end = sum;
+    }
+    lists.clear();
+    lists.resize(sum as usize, (0, 0.0));
+    for (i, &row) in rows.iter().enumerate() {
+        posteriors.for_each_shared(row, |m, c, value| {
+            let place = &mut ends[column(m, c) + 1];
+            lists[*place as usize] = (i as u8, value);
+            *place += 1;
+        });
+    }
+}
+
+/// A tile where most rows are shared: F is written out for some mixtures at a time and multiplied.
+fn dense_tile(left: Side, right: Side, scratch: &mut Scratch, mut out: ArrayViewMut2<f32>) {
+    let firsts = &left.0.firsts;
+    let scale = (1.0 / left.0.mixtures() as f64) as f32;
+    let mut lefts: Vec<_> = left.1.iter().map(|&row| left.0.row(row).peekable()).collect();
+    let mut rights: Vec<_> = right.1.iter().map(|&row| right.0.row(row).peekable()).collect();
+    let mut begin = 0;
+    while begin < left.0.columns() {
+        let end = firsts.iter().map(|&f| f as usize).find(|&f| f >= begin + DENSE_COLUMNS).unwrap_or(left.0.columns());
+        let k = end - begin;
+        for (rows, dense) in [(&mut lefts, &mut scratch.left), (&mut rights, &mut scratch.right)] {
+            dense.clear();
+            dense.resize(rows.len() * k, 0.0);
+            for (row, dense) in rows.iter_mut().zip(dense.chunks_exact_mut(k)) {
+                while let Some((column, value)) = row.next_if(|(column, _)| *column < end) {
+                    dense[column - begin] = value;
+                }
+            }
+        }
+        let view = |values, rows| ArrayView2::from_shape((rows, k), values).expect("sized above");
+        let (f, g) = (view(&scratch.left, left.1.len()), view(&scratch.right, right.1.len()));
+        gemm::sequential(scale, f, g.t(), if begin == 0 { 0.0 } else { 1.0 }, out.slice_mut(s![.., ..]));
+        begin = end;
+    }
 }

@@ -6,3 +6,4 @@ pub mod elementwise;
 pub mod gemm;
 pub mod rng;
 pub mod threads;
+pub mod wide;

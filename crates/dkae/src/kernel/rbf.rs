@@ -1,0 +1,176 @@
+//! The radial basis function kernel, `exp(-|a - b|^2 / (2 sigma^2))`.
+//!
+//! The width sigma is given as a number, or as a fraction of the median distance between rows: 0.15 of it is what the
+//! paper uses for kernel PCA.
+
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::math::rng::{Purpose, sample, stream};
+use crate::math::{distance, threads};
+use crate::{Error, Result};
+
+use super::analytic::Formula;
+use super::check_finite;
+
+/// At most this many rows are drawn to find the median distance.
+const MEDIAN_ROWS: usize = 2000;
+
+/// How the width sigma is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Width {
+    /// Sigma itself, in units of the features.
+    Value(f64),
+    /// Sigma as a fraction of the median Euclidean distance between two different rows, of up to 2000 drawn rows.
+    MedianFraction(f64),
+}
+
+/// The settings of the radial basis function kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rbf {
+    /// The width; 0.15 of the median distance by default, as the paper has it.
+    pub width: Width,
+    /// Chooses the rows that the median is taken of; 0 by default.
+    pub seed: u64,
+}
+
+impl Default for Rbf {
+    fn default() -> Self {
+        Self { width: Width::MedianFraction(0.15), seed: 0 }
+    }
+}
+
+impl Rbf {
+    /// Finds the width for these rows.
+    pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedRbf> {
+        let (Width::Value(value) | Width::MedianFraction(value)) = self.width;
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::setting("width", format!("must be a positive number, got {value}")));
+        }
+        check_finite(x)?;
+        let sigma = match self.width {
+            Width::Value(sigma) => sigma,
+            Width::MedianFraction(fraction) => fraction * median_distance(x, self.seed)?,
+        };
+        // Distances do not depend on the origin, and f32 has the most digits near it.
+        let centre = x.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(x.ncols()));
+        Ok(FittedRbf { sigma, centre })
+    }
+
+    /// One line: the kernel and its settings.
+    pub fn describe(&self) -> String {
+        match self.width {
+            Width::Value(sigma) => format!("radial basis functions: width {sigma}"),
+            Width::MedianFraction(fraction) => {
+                format!("radial basis functions: width {fraction} of the median distance, seed {}", self.seed)
+            }
+        }
+    }
+}
+
+/// The median of the distances between different rows.
+fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
+    let n = x.nrows();
+    if n < 2 {
+        return Err(Error::Data(format!(
+            "the median distance needs at least 2 rows, there are {n}; give the width as a number"
+        )));
+    }
+    let drawn = sample(&mut stream(seed, Purpose::Subset, 1, 0), n, n.min(MEDIAN_ROWS));
+    let rows = x.select(Axis(0), &drawn);
+    let rows = &rows - &rows.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(x.ncols()));
+    let mut squared = Array2::zeros((drawn.len(), drawn.len()));
+    threads::run(|| distance::squared_distances(rows.view(), rows.view(), squared.view_mut()));
+    let mut pairs: Vec<f32> =
+        squared.rows().into_iter().enumerate().flat_map(|(i, row)| row.into_iter().take(i).copied()).collect();
+    let middle = pairs.len() / 2;
+    let even = pairs.len() % 2 == 0;
+    let (below, &mut upper, _) = pairs.select_nth_unstable_by(middle, f32::total_cmp);
+    let upper = f64::from(upper).sqrt();
+    let lower = if even { below.iter().fold(0.0f32, |a, &b| a.max(b)) } else { 0.0 };
+    let median = if even { 0.5 * (upper + f64::from(lower).sqrt()) } else { upper };
+    if !(median > 0.0 && median.is_finite()) {
+        return Err(Error::Data(format!(
+            "the median distance between rows is {median}, because most rows are equal or values are huge; give the width as a number"
+        )));
+    }
+    Ok(median)
+}
+
+/// The radial basis function kernel with its width.
+pub struct FittedRbf {
+    sigma: f64,
+    centre: Array1<f32>,
+}
+
+impl FittedRbf {
+    /// The width sigma.
+    pub fn sigma(&self) -> f64 {
+        self.sigma
+    }
+}
+
+impl Formula for FittedRbf {
+    fn width(&self) -> Option<usize> {
+        Some(self.centre.len())
+    }
+
+    fn fill(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) {
+        let (a, b) = (&a - &self.centre, &b - &self.centre);
+        distance::squared_distances(a.view(), b.view(), out.view_mut());
+        let factor = (-0.5 / (self.sigma * self.sigma)) as f32;
+        out.par_mapv_inplace(|d| (d * factor).exp());
+    }
+
+    fn describe(&self) -> String {
+        format!("radial basis functions: width {}", self.sigma)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::analytic::tests::{check, random};
+    use super::*;
+    use ndarray::array;
+
+    fn rbf(sigma: f64) -> impl Fn(&[f64], &[f64]) -> f64 {
+        move |a, b| (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (2.0 * sigma * sigma)).exp()
+    }
+
+    #[test]
+    fn blocks_are_the_formula() {
+        let x = random(6, 7, 1);
+        check(&Rbf { width: Width::Value(1.5), seed: 0 }.fit(x.view()).unwrap(), x.view(), rbf(1.5));
+    }
+
+    #[test]
+    fn a_large_common_offset_changes_nothing() {
+        // Values that f32 has exactly, with and without the offset.
+        let x = random(6, 7, 2).mapv(|v| (v * 8.0).round() / 8.0 + 4096.0);
+        check(&Rbf { width: Width::Value(1.5), seed: 0 }.fit(x.view()).unwrap(), x.view(), rbf(1.5));
+    }
+
+    #[test]
+    fn the_width_is_a_fraction_of_the_median_distance() {
+        // Distances 1, 2, 3, 3, 5, 6 between four points on a line: the median is 3.
+        let x = array![[0.0], [1.0], [3.0], [6.0]];
+        let fitted = Rbf { width: Width::MedianFraction(0.15), seed: 3 }.fit(x.view()).unwrap();
+        assert!((fitted.sigma() - 0.45).abs() < 1e-6, "{}", fitted.sigma());
+        // 3, 4, 5: odd, the middle one.
+        let x = array![[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]];
+        assert!((Rbf::default().fit(x.view()).unwrap().sigma() - 0.6).abs() < 1e-6);
+    }
+
+    #[test]
+    fn widths_that_make_no_sense_are_errors() {
+        let x = random(5, 2, 1);
+        for width in [Width::Value(0.0), Width::Value(f64::NAN), Width::MedianFraction(-1.0)] {
+            let message = Rbf { width, seed: 0 }.fit(x.view()).err().unwrap().to_string();
+            assert!(message.starts_with("width"), "{message}");
+        }
+        let same = Array2::from_elem((5, 2), 1.0);
+        assert!(Rbf::default().fit(same.view()).err().unwrap().to_string().contains("median"));
+    }
+}
