@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use anyhow::Result;
 use dkae::Error;
+use dkae::data::atomic::AtomicFile;
 use dkae::data::read::read_many;
-use dkae::data::{atomic, stream};
-use dkae::kernel::{Ideal, KernelSpec, Prior};
+use dkae::data::stream;
+use dkae::kernel::{FittedPck, Ideal, Kernel as _, KernelSpec, Prior};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Kernel;
@@ -25,26 +26,29 @@ const BLOCK: usize = 256;
 pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     let mut spec = KernelSpec::default();
     flags.kernel.apply(&mut spec)?;
+    let spec = spec.with_seed(flags.seed);
     let table = screen.timed("reading", || read_many(&flags.data, &flags.reading.options()))?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
     let x = scaler.apply(table.x.view())?;
-    let description;
-    if spec == KernelSpec::Ideal {
+    let description = if spec == KernelSpec::Ideal {
         let labels = table.labels.as_ref().ok_or_else(|| {
             Error::setting("kernel", "the ideal kernel is made of labels, and the rows have none; give --label")
         })?;
-        description = "ideal kernel of the labels".to_owned();
         write_matrix(&Ideal::new(&labels.index), rows.clone(), flags, screen)?;
+        spec.describe()
+    } else if flags.factors {
+        let KernelSpec::Pck(pck) = &spec else {
+            return Err(Error::setting("factors", "only the probabilistic cluster kernel has sparse factors").into());
+        };
+        let pck = screen.timed("fitting the kernel", || pck.fit(x.view()))?;
+        write_factors(&pck, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;
+        pck.describe()
     } else {
-        let kernel = screen.timed("fitting the kernel", || spec.with_seed(flags.seed).fit(x.view()))?;
-        description = kernel.describe();
-        if flags.factors {
-            write_factors(&*kernel, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;
-        } else {
-            write_matrix(&*kernel.prior(x.view())?, rows.clone(), flags, screen)?;
-        }
-    }
+        let kernel = screen.timed("fitting the kernel", || spec.fit(x.view()))?;
+        write_matrix(&*kernel.prior(x.view())?, rows.clone(), flags, screen)?;
+        kernel.describe()
+    };
     let text = format!("{description}: wrote {} rows to {}", rows.len(), flags.output.display());
     Ok((text, json!({ "kernel": description, "rows": rows.len(), "output": flags.output })))
 }
@@ -85,11 +89,30 @@ fn write_matrix(prior: &dyn Prior, rows: Range<usize>, flags: &Kernel, screen: S
     Ok(())
 }
 
-fn write_factors(
-    _k: &dyn dkae::kernel::Kernel,
-    _x: ndarray::ArrayView2<f32>,
-    _flags: &Kernel,
-    _screen: Screen,
-) -> Result<()> {
+/// One line per row, `index:value` from 1, as svmlight has it; `.gz` packs it.
+fn write_factors(pck: &FittedPck, x: ArrayView2<f32>, flags: &Kernel, screen: Screen) -> Result<()> {
+    let progress = screen.rows("writing", Some(x.nrows()));
+    let packed = flags.output.extension().is_some_and(|e| e == "gz");
+    let mut file = AtomicFile::create(&flags.output)?;
+    let mut out: Box<dyn Write> = match packed {
+        true => Box::new(GzEncoder::new(&mut file, Compression::fast())),
+        false => Box::new(&mut file),
+    };
+    for block in x.axis_chunks_iter(Axis(0), BLOCK) {
+        if stop_requested() {
+            return Err(Error::Interrupted.into());
+        }
+        let factors = pck.posteriors(block)?;
+        for i in 0..block.nrows() {
+            let mut line = String::from("0");
+            factors.row(i).for_each(|(column, value)| line += &format!(" {}:{value}", column + 1));
+            writeln!(out, "{line}").map_err(Error::io(&flags.output))?;
+        }
+        progress.add(block.nrows());
+    }
+    out.flush().map_err(Error::io(&flags.output))?;
+    drop(out);
+    file.commit()?;
+    progress.finish(x.nrows());
     Ok(())
 }

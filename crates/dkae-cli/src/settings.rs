@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::read::ReadOptions;
-use dkae::kernel::KernelSpec;
+use dkae::kernel::{Floor, KernelSpec, Pck, Polynomial, Rbf, Width};
 use dkae::recipe::Recipe;
 use dkae::train::Trainer;
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,95 @@ impl Settings {
 
 impl KernelFlags {
     /// Changes `spec` by what was given.
-    pub fn apply(&self, _spec: &mut KernelSpec) -> Result<()> {
-        Ok(())
+    pub fn apply(&self, spec: &mut KernelSpec) -> Result<()> {
+        if let Some(name) = &self.kernel {
+            let named = match name.as_str() {
+                "pck" => KernelSpec::Pck(Pck::default()),
+                "rbf" => KernelSpec::Rbf(Rbf::default()),
+                "linear" => KernelSpec::Linear,
+                "polynomial" => KernelSpec::Polynomial(Polynomial::default()),
+                "cosine" => KernelSpec::Cosine,
+                "ideal" => KernelSpec::Ideal,
+                _ => {
+                    let message = format!("expected pck, rbf, linear, polynomial, cosine or ideal, found '{name}'");
+                    return Err(Error::setting("kernel", message).into());
+                }
+            };
+            // The kind that the settings file has keeps the file's settings.
+            if std::mem::discriminant(&named) != std::mem::discriminant(spec) {
+                *spec = named;
+            }
+        }
+        match spec {
+            KernelSpec::Pck(pck) => {
+                put(&mut pck.restarts, self.restarts);
+                put(&mut pck.max_components, self.max_components);
+                put(&mut pck.subset, self.subset);
+                put(&mut pck.covariance, parse_name("covariance", self.covariance.as_deref())?);
+                put(&mut pck.start, parse_name("start", self.start.as_deref())?);
+                put(&mut pck.floor, parse_amount("floor", self.floor.as_deref(), Floor::Absolute, Floor::Relative)?);
+            }
+            KernelSpec::Rbf(rbf) => {
+                let width = self.rbf_width.as_deref();
+                put(&mut rbf.width, parse_amount("rbf-width", width, Width::Value, Width::MedianFraction)?);
+            }
+            KernelSpec::Polynomial(polynomial) => {
+                put(&mut polynomial.degree, self.degree);
+                set(&mut polynomial.gamma, self.gamma);
+                put(&mut polynomial.offset, self.offset);
+            }
+            _ => {}
+        }
+        self.refuse_idle(spec)
+    }
+
+    /// A flag of another kernel would have no effect, which nobody means.
+    fn refuse_idle(&self, spec: &KernelSpec) -> Result<()> {
+        let pck = matches!(spec, KernelSpec::Pck(_)) && self.prior.is_none();
+        let rbf = matches!(spec, KernelSpec::Rbf(_)) && self.prior.is_none();
+        let polynomial = matches!(spec, KernelSpec::Polynomial(_)) && self.prior.is_none();
+        let idle = [
+            ("restarts", self.restarts.is_some() && !pck, "pck"),
+            ("max-components", self.max_components.is_some() && !pck, "pck"),
+            ("subset", self.subset.is_some() && !pck, "pck"),
+            ("covariance", self.covariance.is_some() && !pck, "pck"),
+            ("floor", self.floor.is_some() && !pck, "pck"),
+            ("start", self.start.is_some() && !pck, "pck"),
+            ("rbf-width", self.rbf_width.is_some() && !rbf, "rbf"),
+            ("degree", self.degree.is_some() && !polynomial, "polynomial"),
+            ("gamma", self.gamma.is_some() && !polynomial, "polynomial"),
+            ("offset", self.offset.is_some() && !polynomial, "polynomial"),
+        ];
+        match idle.into_iter().find(|(_, given, _)| *given) {
+            Some((flag, _, kernel)) => Err(Error::setting(flag, format!("is a setting of --kernel {kernel}")).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A name as settings files write it.
+fn parse_name<T: for<'a> Deserialize<'a>>(flag: &'static str, name: Option<&str>) -> Result<Option<T>> {
+    let parse = |name: &str| serde_json::from_value(name.into());
+    // The message of an unknown variant lists the known ones.
+    Ok(name.map(parse).transpose().map_err(|e| Error::setting(flag, e.to_string()))?)
+}
+
+/// A number, or a share such as `15%`.
+fn parse_amount<T>(
+    flag: &'static str,
+    text: Option<&str>,
+    absolute: impl Fn(f64) -> T,
+    relative: impl Fn(f64) -> T,
+) -> Result<Option<T>> {
+    let Some(text) = text else { return Ok(None) };
+    let (number, share) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => {
+            Ok(Some(if share { relative(value / 100.0) } else { absolute(value) }))
+        }
+        _ => {
+            Err(Error::setting(flag, format!("expected a positive number or a share such as 15%, found '{text}'"))
+                .into())
+        }
     }
 }

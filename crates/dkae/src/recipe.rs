@@ -139,7 +139,7 @@ impl FittedKernel {
                 labels.each_ref().map(|labels| Ok(Box::new(Ideal::new(&labels.index)) as _))
             }
             FittedKernel::Matrix(matrix) => {
-                [&split.train, &split.validation, &split.test].map(|rows| Ok(Box::new(matrix.select(rows)) as _))
+                [&split.train, &split.validation, &split.test].map(|rows| Ok(Box::new(matrix.select(rows)?) as _))
             }
         };
         Ok(Some([a?, b?, c?]))
@@ -235,6 +235,9 @@ impl Recipe {
                 return Err(Error::setting("prior", message));
             }
             return Ok(FittedKernel::Matrix(matrix));
+        }
+        if self.kernel == KernelSpec::Precomputed {
+            return Err(Error::setting("kernel", "a precomputed kernel needs its matrix: give prior"));
         }
         if self.kernel == KernelSpec::Ideal {
             return if prepared.labels.is_some() { Ok(FittedKernel::Ideal) } else { Err(labels_missing()) };

@@ -1,14 +1,14 @@
 //! Any kernel by its settings, for commands, settings files and model files.
 //!
 //! Kernels of rows are [fitted](KernelSpec::fit) and then know any row. Two priors are not kernels of rows: the ideal one
-//! is made of labels and the precomputed one of a matrix; [`KernelSpec::prior`] makes those that need no fitted kernel.
+//! is made of labels ([`super::Ideal`]) and the precomputed one of a matrix ([`super::Precomputed`]).
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-use super::{Cosine, Ideal, Kernel, Linear, Pck, Polynomial, Prior, Rbf, Sum};
+use super::{Cosine, Kernel, Linear, Pck, Polynomial, Rbf, Sum};
 
 /// A kernel and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,34 +60,22 @@ impl KernelSpec {
         })
     }
 
+    /// The same kernel with this seed for all that is random in it.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        match &mut self {
+            Self::Pck(settings) => settings.seed = seed,
+            Self::Rbf(settings) => settings.seed = seed,
+            Self::Sum(settings) => {
+                settings.parts.iter_mut().for_each(|part| part.kernel = part.kernel.clone().with_seed(seed));
+            }
+            Self::Linear | Self::Polynomial(_) | Self::Cosine | Self::Ideal | Self::Precomputed => {}
+        }
+        self
+    }
+
     /// Whether [`fit`](Self::fit) can work: not for the ideal and the precomputed kernel.
     pub fn is_of_rows(&self) -> bool {
         !matches!(self, Self::Ideal | Self::Precomputed)
-    }
-
-    /// P of rows, from the fitted kernel where it is one of rows, from the labels where it is the ideal one.
-    pub fn prior<'a>(
-        &self,
-        fitted: Option<&'a dyn Kernel>,
-        x: ArrayView2<'a, f32>,
-        labels: Option<&'a [u32]>,
-    ) -> Result<Box<dyn Prior + 'a>> {
-        match (self, fitted, labels) {
-            (Self::Ideal, _, Some(labels)) if labels.len() == x.nrows() => Ok(Box::new(Ideal::new(labels))),
-            (Self::Ideal, _, Some(labels)) => Err(Error::Data(format!(
-                "the ideal kernel needs one label per row: {} labels, {} rows",
-                labels.len(),
-                x.nrows()
-            ))),
-            (Self::Ideal, _, None) => Err(Error::Data(
-                "the ideal kernel is made of labels, and the data have none; name the label column".into(),
-            )),
-            (Self::Precomputed, ..) => {
-                Err(Error::setting("kernel", "a precomputed kernel comes with its matrix (Precomputed::new)"))
-            }
-            (_, Some(kernel), _) => kernel.prior(x),
-            (_, None, _) => Err(Error::setting("kernel", "must be fitted on rows before it makes a prior")),
-        }
     }
 
     /// One line: the kernel and its settings.
@@ -136,25 +124,22 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_of_rows_makes_a_prior_and_the_ideal_one_needs_labels() {
+    fn every_kernel_of_rows_makes_a_prior_and_the_others_say_why_not() {
         let x = random(40, 3, 1);
-        let labels: Vec<u32> = (0..40).map(|i| i % 3).collect();
         for spec in [
             KernelSpec::Pck(Pck { restarts: 2, max_components: 3, ..Pck::default() }),
             KernelSpec::Rbf(Rbf::default()),
             KernelSpec::Linear,
             KernelSpec::Polynomial(Polynomial::default()),
             KernelSpec::Cosine,
-            KernelSpec::Ideal,
         ] {
-            let fitted = if spec.is_of_rows() { Some(spec.fit(x.view()).unwrap()) } else { None };
-            assert!(spec.is_of_rows() || spec.fit(x.view()).is_err());
-            let prior = spec.prior(fitted.as_deref(), x.view(), Some(&labels)).unwrap();
+            let kernel = spec.fit(x.view()).unwrap();
             let mut p = Array2::from_elem((3, 3), f32::NAN);
-            prior.block(&[0, 1, 3], &[0, 1, 3], p.view_mut());
+            kernel.prior(x.view()).unwrap().block(&[0, 1, 3], &[0, 1, 3], p.view_mut());
             assert!(p.iter().all(|v| v.is_finite()) && p[[0, 0]] > 0.0, "{}", spec.describe());
         }
-        assert!(KernelSpec::Ideal.prior(None, x.view(), None).is_err());
-        assert!(KernelSpec::Ideal.prior(None, x.view(), Some(&labels[..39])).is_err());
+        for spec in [KernelSpec::Ideal, KernelSpec::Precomputed] {
+            assert!(!spec.is_of_rows() && spec.fit(x.view()).is_err());
+        }
     }
 }
