@@ -1,0 +1,104 @@
+//! A run killed at any moment and started again ends in the same model file, byte for byte, as one that was never
+//! stopped; so does a run with another number of threads.
+
+mod common;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{clouds, dkae, done, files, refused, stderr};
+
+const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 96,64,24 \
+                   --pretrain 300 --steps 1200 --validate-every 100 --checkpoint-every 25 --noise gauss:0.05";
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_killed_run_ends_in_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 400);
+    done(folder.path(), &format!("{FIT} -o whole.dkae"));
+
+    let arguments = format!("{FIT} -o killed.dkae");
+    let checkpoint = folder.path().join("killed.dkae.checkpoint");
+    let saved = || std::fs::metadata(&checkpoint).and_then(|m| m.modified()).ok();
+    // Each attempt is killed some moments after it has saved a few times: between steps, within one, within a save.
+    for (attempt, (saves, delay)) in [(1, 0), (3, 1), (9, 0), (2, 7), (5, 2), (14, 4)].into_iter().enumerate() {
+        let mut child = dkae()
+            .current_dir(folder.path())
+            .args(arguments.split_whitespace())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (mut last, mut seen) = (saved(), 0);
+        while seen < saves {
+            assert!(child.try_wait().unwrap().is_none(), "attempt {attempt} ended before it was killed");
+            let now = saved();
+            seen += u32::from(now != last);
+            last = now;
+        }
+        std::thread::sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(stderr(&output).contains("going on from the checkpoint"), attempt > 0, "{}", stderr(&output));
+    }
+    done(folder.path(), &arguments);
+    assert!(bytes(&folder.path().join("whole.dkae")) == bytes(&folder.path().join("killed.dkae")));
+    // Temporary files of killed processes may be left; the checkpoint must be gone.
+    assert!(!files(folder.path()).contains(&"killed.dkae.checkpoint".to_owned()));
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 400);
+    done(folder.path(), &format!("{FIT} -o whole.dkae"));
+    let arguments = format!("{FIT} --checkpoint-every 1000000 -o stopped.dkae");
+    let arguments = arguments.replace("--checkpoint-every 25 ", "");
+    let child = dkae()
+        .current_dir(folder.path())
+        .args(arguments.split_whitespace())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
+    assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae.checkpoint", "whole.dkae"]);
+
+    // Other settings are refused, with the reason.
+    let message = refused(folder.path(), &format!("{arguments} --lambda 0.3"), 1);
+    assert!(message.contains("stopped.dkae.checkpoint") && message.contains("other settings"), "{message}");
+
+    done(folder.path(), &arguments);
+    assert!(bytes(&folder.path().join("whole.dkae")) == bytes(&folder.path().join("stopped.dkae")));
+    assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae", "whole.dkae"]);
+}
+
+#[test]
+fn one_thread_two_and_three_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 400);
+    for (layers, kernel) in [("96,64,24", "pck"), ("300,40", "rbf")] {
+        for threads in [1, 2, 3] {
+            done(
+                folder.path(),
+                &format!(
+                    "fit clouds.csv --label kind --kernel {kernel} --layers {layers} --pretrain 20 --steps 60 \
+                     --threads {threads} -o {threads}.dkae"
+                ),
+            );
+        }
+        let [one, two, three] = [1, 2, 3].map(|n| bytes(&folder.path().join(format!("{n}.dkae"))));
+        assert!(one == two && one == three, "{kernel}");
+    }
+}
