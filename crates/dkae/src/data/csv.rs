@@ -47,8 +47,9 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
 /// Reads one label per line; a table is refused.
 pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
     let path = input.path.clone();
-    for (i, line) in input.reader.lines().enumerate() {
+    for (i, line) in input.reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| read_error(&path, e))?;
+        let line = String::from_utf8_lossy(&line);
         let label = line.trim();
         if label.is_empty() || label.contains(['\t', ';', ',']) {
             let message = format!("one label was expected on each line, found `{}`", shorten(label));

@@ -67,12 +67,21 @@ pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
     let features = columns(&layout.features, false)?;
     let width = features.len();
     let names = layout.features.iter().map(|&i| names[i].clone()).collect();
+    let size = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
     let mut rows_hint = Some(0usize);
-    for group in reader.metadata().row_groups() {
+    for (i, group) in reader.metadata().row_groups().iter().enumerate() {
         rows_hint = rows_hint.and_then(|sum| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
+        for chunk in group.columns() {
+            let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+            let end = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+            if end.and_then(|(start, length)| start.checked_add(length)).is_none_or(|end| end > size) {
+                let message = "its data lie outside the file, which is damaged or truncated; copy or download it again";
+                let place = format!("row group {}, column `{}`", i + 1, chunk.column_path().string());
+                return Err(Error::format(&path, place, message));
+            }
+        }
     }
     // A row of a column chunk may take less than a bit, so only a generous multiple of the size bounds the rows.
-    let size = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
     let rows_hint = rows_hint.filter(|&rows| (rows as u64).saturating_mul(width as u64) <= size.saturating_mul(64));
     let all = label.into_iter().chain(group).flatten().chain(features).collect();
     let rows = Rows {

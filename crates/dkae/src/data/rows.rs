@@ -72,6 +72,9 @@ impl Collector {
             },
             None => label,
         };
+        if label.is_none() && self.drop_label.is_some() {
+            return Err(Error::setting("drop_label", "there are no labels to drop rows by; name the label column"));
+        }
         self.seen += 1;
         let start = self.kept * self.width;
         if let (Some(label), Some(unwanted)) = (label, &self.drop_label)
@@ -111,11 +114,7 @@ impl Collector {
             Some((path, side)) if side.index.len() != self.seen => {
                 Err(count_mismatch(path, side.index.len(), &self.path, &self.seen.to_string()))
             }
-            Some(_) => Ok(()),
-            None if self.drop_label.is_some() && self.labels.rows.is_empty() && self.kept > 0 => {
-                Err(Error::setting("drop_label", "there are no labels to drop rows by; name the label column"))
-            }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 

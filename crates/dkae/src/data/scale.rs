@@ -42,6 +42,18 @@ impl std::str::FromStr for Scale {
     }
 }
 
+impl std::fmt::Display for Scale {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Unit => "unit",
+            Self::UnitAll => "unit-all",
+            Self::Standard => "standard",
+        })
+    }
+}
+
 /// A fitted scaling. One offset and factor per feature, or one of each for all features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaler {
@@ -230,6 +242,15 @@ mod tests {
             let copy = Scaler::from_parts(scaler.kind(), scaler.offset().to_vec(), scaler.factor().to_vec()).unwrap();
             assert_eq!(copy, scaler);
         }
+    }
+
+    #[test]
+    fn names_are_the_same_in_text_and_in_settings() {
+        for scale in [Scale::Auto, Scale::None, Scale::Unit, Scale::UnitAll, Scale::Standard] {
+            assert_eq!(scale.to_string().parse::<Scale>().unwrap(), scale);
+            assert_eq!(serde_json::to_value(scale).unwrap(), scale.to_string());
+        }
+        assert!(message("half".parse::<Scale>()).contains("unit-all"));
     }
 
     #[test]
