@@ -326,7 +326,8 @@ impl Run<'_> {
         let layers = state.net.layers().len();
         let mut workspace = Workspace::new(&state.net, self.batch);
         let mut batch = vec![0; self.batch];
-        let mut steps_to_save = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
+        let every = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
+        let mut unsaved = 0;
         while state.phase <= layers {
             let (phase, steps) = self.phase(state.phase, layers);
             let mut sampler =
@@ -341,10 +342,11 @@ impl Run<'_> {
                 if phase == Phase::FineTune && self.look(state, steps, observer, &mut flow)? {
                     state.step = steps;
                 }
-                steps_to_save -= 1;
-                if steps_to_save == 0 && state.step < steps {
+                unsaved += 1;
+                // The last step of a phase waits for the first of the next, which starts with fresh moments.
+                if unsaved >= every && state.step < steps {
                     save(state)?;
-                    steps_to_save = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
+                    unsaved = 0;
                 }
             }
             if flow.is_break() {
