@@ -498,16 +498,16 @@ mod tests {
             .collect();
         for _ in 0..7 {
             let mut shares = vec![vec![0.0; g]; n];
-            for i in 0..n {
+            for (i, shares) in shares.iter_mut().enumerate() {
                 for c in 0..g {
                     let density = |k: usize| {
                         (-0.5 * (at(i, k) - means[c][k]).powi(2) / variance[k]).exp()
                             / (2.0 * std::f64::consts::PI * variance[k]).sqrt()
                     };
-                    shares[i][c] = weights[c] * (0..d).map(density).product::<f64>();
+                    shares[c] = weights[c] * (0..d).map(density).product::<f64>();
                 }
-                let total: f64 = shares[i].iter().sum();
-                shares[i].iter_mut().for_each(|s| *s /= total);
+                let total: f64 = shares.iter().sum();
+                shares.iter_mut().for_each(|s| *s /= total);
             }
             let mut pooled = vec![0.0; d];
             for c in 0..g {

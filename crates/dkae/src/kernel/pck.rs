@@ -275,27 +275,34 @@ impl Compact {
         self.parameters[2 * a * c..2 * a * (c + 1)].split_at(a)
     }
 
-    /// The log-density of a row under a component, weight included, but for a constant of the mixture.
+    /// The log-density of a row under a component, weight included, but for a constant of the mixture and the row.
     #[inline(always)]
-    fn log_density(&self, c: usize, z: &[f64]) -> f64 {
-        const LANES: usize = 32;
+    fn log_density(&self, c: usize, z: &[f64], squares: bool) -> f64 {
         let (m, p) = self.component(c);
-        // Sums side by side, for the compiler to keep in a few vectors, so that no addition waits for the one before.
-        let mut sums = [0.0; LANES];
-        let whole = z.len() / LANES * LANES;
-        for ((z, m), p) in z.chunks_exact(LANES).zip(m.chunks_exact(LANES)).zip(p.chunks_exact(LANES)) {
-            for l in 0..LANES {
-                let d = z[l] - f64::from(m[l]);
-                sums[l] += d * d * f64::from(p[l]);
+        // With one shared variance z^2 p is the same for all components: without it rows far away keep their digits.
+        self.peaks[c]
+            + if squares {
+                sum_terms(z, m, p, |z, m, p| -0.5 * (z - m) * (z - m) * p)
+            } else {
+                sum_terms(z, m, p, |z, m, p| (z - 0.5 * m) * m * p)
             }
-        }
-        let mut sum: f64 = sums.iter().sum();
-        for ((z, &m), &p) in z[whole..].iter().zip(&m[whole..]).zip(&p[whole..]) {
-            let d = z - f64::from(m);
-            sum += d * d * f64::from(p);
-        }
-        self.peaks[c] - 0.5 * sum
     }
+}
+
+/// The sum of a term over the features, in f64: several sums side by side, for the compiler to keep in a few vectors, so
+/// that no addition waits for the one before.
+#[inline(always)]
+fn sum_terms(z: &[f64], m: &[f32], p: &[f32], term: impl Fn(f64, f64, f64) -> f64) -> f64 {
+    const LANES: usize = 32;
+    let mut sums = [0.0; LANES];
+    let whole = z.len() / LANES * LANES;
+    for ((z, m), p) in z.chunks_exact(LANES).zip(m.chunks_exact(LANES)).zip(p.chunks_exact(LANES)) {
+        for l in 0..LANES {
+            sums[l] += term(z[l], f64::from(m[l]), f64::from(p[l]));
+        }
+    }
+    let rest = z[whole..].iter().zip(&m[whole..]).zip(&p[whole..]);
+    sums.iter().sum::<f64>() + rest.map(|((&z, &m), &p)| term(z, f64::from(m), f64::from(p))).sum::<f64>()
 }
 
 /// The mixtures of a probabilistic cluster kernel.
@@ -435,7 +442,13 @@ impl FittedPck {
             .map(|panel| {
                 let mut scores = scores.slice_mut(s![..panel.columns.nrows(), ..]);
                 gemm::sequential(1.0, panel.columns.view(), moments.view(), 0.0, scores.view_mut());
-                wide::widest(Screening { panel, scores: scores.view(), z: z.view(), errors: &errors })
+                wide::widest(Screening {
+                    panel,
+                    scores: scores.view(),
+                    z: z.view(),
+                    errors: &errors,
+                    squares: squares > 0,
+                })
             })
             .collect()
     }
@@ -449,6 +462,8 @@ struct Screening<'a> {
     z: ArrayView2<'a, f64>,
     /// For each row of data the error of a score, by the norm of its column.
     errors: &'a [f64],
+    /// Whether the squares of features tell components apart.
+    squares: bool,
 }
 
 impl wide::Loop for Screening<'_> {
@@ -456,7 +471,7 @@ impl wide::Loop for Screening<'_> {
 
     #[inline(always)]
     fn run(self) -> Chunk {
-        let Self { panel, scores, z, errors } = self;
+        let Self { panel, scores, z, errors, squares } = self;
         let (n, mixtures) = (errors.len(), panel.mixtures.len());
         let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
         let z = z.as_slice().expect("a matrix in standard layout");
@@ -487,10 +502,10 @@ impl wide::Loop for Screening<'_> {
                 // and no score is less.
                 *least = best - if error * norm < 1e30 { (REACH + 2.0 * error * norm) as f32 } else { f32::INFINITY };
             }
-            kept.iter_mut().zip(&*least).for_each(|(kept, &least)| *kept = u16::from(!(0.0 < least)));
+            kept.iter_mut().zip(&*least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
             for (_, scores) in columns() {
                 for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&*least) {
-                    *kept += u16::from(!(score < least));
+                    *kept += u16::from(!is_out(score, least));
                 }
             }
             owners.iter_mut().zip(&kept).for_each(|(owner, &kept)| *owner = if kept > 1 { SHARED } else { *owner });
@@ -512,8 +527,8 @@ impl wide::Loop for Screening<'_> {
                             Ordering::Equal => 0.0,
                             Ordering::Greater => scores[(firsts[m] + c - 1) * n + i],
                         };
-                        if !(score < least) {
-                            logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a])));
+                        if !is_out(score, least) {
+                            logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
                         }
                     }
                     owner = push_shares(panel.first + m, &mut logs, &mut part.entries);
@@ -524,6 +539,12 @@ impl wide::Loop for Screening<'_> {
         }
         part
     }
+}
+
+/// Whether a score is surely too low. Not so where either is not a number.
+#[inline(always)]
+fn is_out(score: f32, least: f32) -> bool {
+    score < least
 }
 
 /// Turns log-densities of some components of a mixture into entries, those that round to zero left out, and returns
@@ -593,5 +614,271 @@ impl Kernel for FittedPck {
 
     fn describe(&self) -> String {
         self.settings.describe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::analytic::tests::random;
+    use ndarray::concatenate;
+    use proptest::prelude::*;
+
+    /// 180 handwritten digits of 64 features from 0 to 1 (UCI optdigits), kept for the tests of mixtures.
+    fn digits() -> Array2<f32> {
+        let fixture: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/fixtures/mixture.json")).unwrap();
+        let rows = |name: &str| {
+            let rows: Vec<[Vec<f32>; 1]> = serde_json::from_value::<Vec<Vec<f32>>>(fixture[name].clone())
+                .unwrap()
+                .into_iter()
+                .map(|row| [row])
+                .collect();
+            let flat: Vec<f32> = rows.iter().flatten().flatten().map(|v| v / 16.0).collect();
+            Array2::from_shape_vec((rows.len(), 64), flat).unwrap()
+        };
+        concatenate![Axis(0), rows("x"), rows("new")]
+    }
+
+    /// Posteriors of `of` by the plain formula, from mixtures fitted on `x` once more: rows x columns of F.
+    fn naive(settings: &Pck, x: ArrayView2<f32>, of: ArrayView2<f32>) -> Array2<f64> {
+        let mut drawn = rng::sample(
+            &mut rng::stream(settings.seed, Purpose::Subset, 0, 0),
+            x.nrows(),
+            settings.subset.min(x.nrows()),
+        );
+        drawn.sort_unstable();
+        let rows = Rows::new(x.select(Axis(0), &drawn).view(), settings.covariance).unwrap();
+        let (Floor::Absolute(floor) | Floor::Relative(floor)) = settings.floor;
+        let mixture = Mixture { covariance: settings.covariance, floor, ..Mixture::default() };
+        let centred =
+            of.mapv(f64::from).select(Axis(1), rows.active()) - &ndarray::Array1::from(rows.centre().to_vec());
+        let mut f = Array2::zeros((of.nrows(), 0));
+        for q in 1..=settings.restarts {
+            for g in 2..=settings.max_components {
+                let mut rng = rng::stream(settings.seed, Purpose::Mixture, q as u64, g as u64);
+                let starts = rows.draw(g, settings.start, &mut rng);
+                let fit = mixture.fit(&rows, rows.means_at(&starts).view()).unwrap();
+                f = concatenate![Axis(1), f, fit.posteriors(centred.view())];
+            }
+        }
+        f
+    }
+
+    fn dense(posteriors: &Posteriors) -> Array2<f64> {
+        let mut f = Array2::zeros((posteriors.len(), posteriors.columns()));
+        for i in 0..posteriors.len() {
+            posteriors.row(i).for_each(|(column, value)| f[[i, column]] = f64::from(value));
+        }
+        f
+    }
+
+    fn worst(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
+        assert_eq!(a.dim(), b.dim());
+        (a - b).iter().fold(0.0, |worst, d| f64::max(worst, d.abs()))
+    }
+
+    fn small() -> Pck {
+        Pck { restarts: 3, max_components: 12, subset: 100, seed: 5, ..Pck::default() }
+    }
+
+    #[test]
+    fn posteriors_are_those_of_the_plain_formula() {
+        let x = digits();
+        // Two more rows, far outside of what the mixtures have seen.
+        let mut rows = concatenate![Axis(0), x, x.slice(s![..2, ..])];
+        rows.row_mut(180).fill(1e4);
+        rows.row_mut(181).fill(-1e30);
+        // Soft posteriors (large floor) and nearly certain ones (small floor).
+        for covariance in [Covariance::Diagonal, Covariance::Spherical, Covariance::Tied] {
+            for floor in [1.0, 1e-2, 1e-4] {
+                let settings = Pck { covariance, floor: Floor::Absolute(floor), ..small() };
+                let got = dense(&settings.fit(x.view()).unwrap().posteriors(rows.view()).unwrap());
+                let mut want = naive(&settings, x.view(), rows.view());
+                if covariance == Covariance::Tied {
+                    // The plain formula has no digits left there: squares of 1e30 hide what tells components apart.
+                    assert!(got.row(181).iter().all(|&p| p == 0.0 || p == 1.0));
+                    want.row_mut(181).assign(&got.row(181));
+                }
+                let difference = worst(&got, &want);
+                assert!(difference < 2e-5, "{covariance:?}, floor {floor}: {difference}");
+            }
+        }
+    }
+
+    #[test]
+    fn k_means_plus_plus_starts_work_too() {
+        let (x, settings) = (digits(), Pck { start: Start::KMeansPlusPlus, ..small() });
+        let posteriors = settings.fit(x.view()).unwrap().posteriors(x.view()).unwrap();
+        assert!(worst(&dense(&posteriors), &naive(&settings, x.view(), x.view())) < 2e-5);
+        assert!(worst(&dense(&posteriors), &naive(&small(), x.view(), x.view())) > 0.5);
+    }
+
+    #[test]
+    fn a_relative_floor_makes_the_units_of_the_data_irrelevant() {
+        let x = digits();
+        let settings = Pck { floor: Floor::Relative(0.15), ..small() };
+        let f = |scale: f32| {
+            let x = x.mapv(|v| v * scale);
+            dense(&settings.fit(x.view()).unwrap().posteriors(x.view()).unwrap())
+        };
+        // The tolerance of EM is on the log-likelihood, which a change of units shifts but does not stretch.
+        assert!(worst(&f(1.0), &f(1024.0)) < 2e-5);
+    }
+
+    #[test]
+    fn blocks_are_sums_of_products_of_posteriors() {
+        let x = digits();
+        // Few features and a large floor make soft posteriors, for the dense path; the digits take the other one.
+        for (x, floor) in [(x.clone(), 1e-2), (random(700, 2, 8), 1.0)] {
+            let pck = Pck { floor: Floor::Absolute(floor), ..small() }.fit(x.view()).unwrap();
+            let posteriors = pck.posteriors(x.view()).unwrap();
+            let f = dense(&posteriors) / (posteriors.mixtures() as f64).sqrt();
+            let rows: Vec<usize> = (0..300).map(|i| i * 7 % x.nrows()).collect();
+            let columns: Vec<usize> = (0..601).map(|i| (i * 11 + 3) % x.nrows()).collect();
+            let want = f.select(Axis(0), &rows).dot(&f.select(Axis(0), &columns).t());
+            let mut block = Array2::from_elem((300, 601), f32::NAN);
+            posteriors.block(&rows, &columns, block.view_mut());
+            assert!(worst(&block.mapv(f64::from), &want) < 1e-6);
+            // The same into memory of another order, and as a kernel between rows.
+            let mut turned = Array2::from_elem((601, 300), f32::NAN);
+            posteriors.block(&rows, &columns, turned.view_mut().reversed_axes());
+            assert_eq!(turned.t(), block);
+            let (a, b) = (x.select(Axis(0), &rows), x.select(Axis(0), &columns));
+            pck.between(a.view(), b.view(), turned.view_mut().reversed_axes()).unwrap();
+            assert_eq!(turned.t(), block);
+        }
+    }
+
+    #[test]
+    fn products_with_the_factor_are_those_of_the_dense_matrix() {
+        let x = digits();
+        let posteriors = small().fit(x.view()).unwrap().posteriors(x.view()).unwrap();
+        let f = dense(&posteriors) / (posteriors.mixtures() as f64).sqrt();
+        let (v, w) = (random(180, 11, 1).mapv(f64::from), random(posteriors.columns(), 11, 2).mapv(f64::from));
+        assert!(worst(&posteriors.times(w.view()), &f.dot(&w)) < 1e-9);
+        assert!(worst(&posteriors.transpose_times(v.view()), &f.t().dot(&v)) < 1e-9);
+        let (begins, columns, values) = posteriors.to_csr();
+        let mut csr = Array2::zeros(f.dim());
+        for i in 0..180 {
+            for k in begins[i] as usize..begins[i + 1] as usize {
+                csr[[i, columns[k] as usize]] = f64::from(values[k]);
+            }
+        }
+        assert!(worst(&csr, &f) < 1e-7);
+        assert_eq!((columns.len(), values.len()), (posteriors.non_zeros(), posteriors.non_zeros()));
+    }
+
+    #[test]
+    fn one_thread_and_many_give_the_same_bits() {
+        let x = digits();
+        let run = |threads| {
+            threads::set_count(threads);
+            let pck = small().fit(x.view()).unwrap();
+            let posteriors = pck.posteriors(x.view()).unwrap();
+            let rows: Vec<usize> = (0..180).collect();
+            let mut p = Array2::zeros((180, 180));
+            posteriors.block(&rows, &rows, p.view_mut());
+            let product = posteriors.transpose_times(x.mapv(f64::from).view());
+            threads::set_count(0);
+            (pck.summary(), posteriors.to_csr(), p, product)
+        };
+        assert_eq!(run(1), run(3));
+    }
+
+    #[test]
+    fn rows_and_their_chunks_do_not_depend_on_each_other() {
+        let x = random(1200, 9, 4);
+        let pck = small().fit(x.view()).unwrap();
+        let all = dense(&pck.posteriors(x.view()).unwrap());
+        let part = dense(&pck.posteriors(x.slice(s![500..530, ..])).unwrap());
+        assert_eq!(all.slice(s![500..530, ..]), part);
+        assert_eq!(pck.posteriors(x.slice(s![..0, ..])).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn more_restarts_than_panels_fit_in_memory_change_nothing() {
+        // The panels of wide rows are made for a few restarts at a time.
+        let x = random(40, 6000, 5);
+        let settings = Pck { restarts: 13, max_components: 20, subset: 40, max_iterations: 2, ..Pck::default() };
+        let one_panel = 4 * (2 * 6000 + 1) * 19 * 10;
+        assert!(13 * one_panel > PANEL_BYTES);
+        let pck = settings.fit(x.view()).unwrap();
+        let f = dense(&pck.posteriors(x.view()).unwrap());
+        for (m, first) in (0..13 * 19).map(|i| (i, i / 19 * 209 + (2..2 + i % 19).sum::<usize>())) {
+            let g = m % 19 + 2;
+            for row in f.slice(s![.., first..first + g]).rows() {
+                assert!((row.sum() - 1.0).abs() < 20.0 / 65535.0, "mixture {m}");
+            }
+        }
+    }
+
+    #[test]
+    fn odd_data_make_a_kernel_all_the_same() {
+        let same = Array2::from_elem((20, 3), 0.5f32);
+        let single = Array2::from_shape_fn((20, 1), |(i, _)| i as f32);
+        let pairs = Array2::from_shape_fn((20, 4), |(i, _)| (i / 10) as f32);
+        let huge = random(20, 5, 4).mapv(|v| v * 1e30);
+        let tiny = random(20, 5, 4).mapv(|v| v * 1e-30);
+        for x in [same, single, pairs, huge, tiny] {
+            for covariance in [Covariance::Diagonal, Covariance::Spherical, Covariance::Tied] {
+                for floor in [Floor::Absolute(1e-2), Floor::Relative(0.1)] {
+                    let settings = Pck { restarts: 2, max_components: 6, covariance, floor, ..Pck::default() };
+                    let pck = settings.fit(x.view()).unwrap();
+                    assert_eq!(pck.summary().mixtures, 10);
+                    let rows: Vec<usize> = (0..20).collect();
+                    let mut p = Array2::from_elem((20, 20), f32::NAN);
+                    pck.prior(x.view()).unwrap().block(&rows, &rows, p.view_mut());
+                    assert!(p.iter().all(|v| (0.0..=1.000_01).contains(v)));
+                    assert!(p.diag().iter().all(|&v| v > 0.16));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn settings_and_data_that_make_no_sense_are_errors() {
+        let x = random(30, 3, 1);
+        let good = Pck { restarts: 2, max_components: 5, ..Pck::default() };
+        for (bad, name) in [
+            (Pck { restarts: 0, ..good.clone() }, "restarts"),
+            (Pck { restarts: 50_000, ..good.clone() }, "restarts"),
+            (Pck { max_components: 1, ..good.clone() }, "max_components"),
+            (Pck { max_components: 40_000, subset: 50_000, ..good.clone() }, "max_components"),
+            (Pck { max_components: 20, subset: 19, ..good.clone() }, "max_components"),
+            (Pck { floor: Floor::Absolute(0.0), ..good.clone() }, "floor"),
+            (Pck { floor: Floor::Relative(f64::NAN), ..good.clone() }, "floor"),
+            (Pck { tolerance: -1.0, ..good.clone() }, "tolerance"),
+            (Pck { max_iterations: 0, ..good.clone() }, "max_iterations"),
+        ] {
+            let message = bad.fit(x.view()).err().unwrap().to_string();
+            assert!(message.starts_with(name), "{message}");
+        }
+        let message = Pck { max_components: 31, ..good.clone() }.fit(x.view()).err().unwrap().to_string();
+        assert!(message.contains("31") && message.contains("30"), "{message}");
+        let pck = good.fit(x.view()).unwrap();
+        assert!(pck.posteriors(random(4, 2, 1).view()).is_err());
+        let mut x = random(4, 3, 1);
+        x[[1, 2]] = f32::NAN;
+        assert!(pck.posteriors(x.view()).err().unwrap().to_string().contains("row 1, column 2"));
+        assert!(good.fit(random(30, 3, 1).mapv(|_| f32::NAN).view()).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn p_is_symmetric_and_positive_semi_definite(seed in 0u64..1000, features in 1usize..20, floor in 1e-4..1.0f64) {
+            let x = random(40, features, seed);
+            let settings = Pck { restarts: 2, max_components: 6, floor: Floor::Absolute(floor), seed, ..Pck::default() };
+            let posteriors = settings.fit(x.view()).unwrap().posteriors(x.view()).unwrap();
+            let rows: Vec<usize> = (0..40).collect();
+            let mut p = Array2::zeros((40, 40));
+            posteriors.block(&rows, &rows, p.view_mut());
+            prop_assert!((&p - &p.t()).iter().all(|d| d.abs() < 1e-6));
+            let values = crate::math::eigen::symmetric(p.mapv(f64::from).view()).unwrap().0;
+            prop_assert!(values[39] > -1e-5, "smallest eigenvalue {}", values[39]);
+            prop_assert!(p.diag().iter().all(|&v| v > 0.0 && v < 1.0 + 1e-5));
+        }
     }
 }

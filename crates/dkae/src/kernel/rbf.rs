@@ -86,7 +86,7 @@ fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
     let mut pairs: Vec<f32> =
         squared.rows().into_iter().enumerate().flat_map(|(i, row)| row.into_iter().take(i).copied()).collect();
     let middle = pairs.len() / 2;
-    let even = pairs.len() % 2 == 0;
+    let even = pairs.len().is_multiple_of(2);
     let (below, &mut upper, _) = pairs.select_nth_unstable_by(middle, f32::total_cmp);
     let upper = f64::from(upper).sqrt();
     let lower = if even { below.iter().fold(0.0f32, |a, &b| a.max(b)) } else { 0.0 };
