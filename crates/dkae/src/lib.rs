@@ -15,7 +15,9 @@ mod error;
 pub mod kernel;
 pub mod math;
 pub mod method;
+pub mod metrics;
 pub mod net;
+pub mod progress;
 pub mod train;
 
 pub use error::{Error, Result};
