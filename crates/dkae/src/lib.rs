@@ -17,6 +17,7 @@ pub mod math;
 pub mod method;
 pub mod metrics;
 pub mod net;
+pub mod progress;
 pub mod recipe;
 pub mod train;
 

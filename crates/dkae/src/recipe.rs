@@ -15,8 +15,9 @@ use crate::data::split::Split;
 use crate::data::svd::Svd;
 use crate::data::tfidf::TfIdf;
 use crate::data::{Labels, Shape, Table};
-use crate::kernel::{Ideal, Kernel, KernelSpec, Precomputed, Prior};
+use crate::kernel::{FirstRows, Ideal, Kernel, KernelSpec, Precomputed, Prior};
 use crate::net::Model;
+use crate::progress::Silent;
 use crate::train::{Checkpoint, Losses, Observer, Rows, Trainer, evaluate};
 use crate::{Error, Result, metrics};
 
@@ -294,11 +295,12 @@ fn measure(
         {
             let ideal = Ideal::new(&labels[i].index[..x.nrows()]);
             let codes = model.net().encode(x)?;
-            figures.insert("test.codes-to-ideal".into(), metrics::prior_code_loss(&ideal, codes.view())?);
+            let codes_to_ideal = metrics::alignment_with_codes(&ideal, codes.view(), &Silent)?;
+            figures.insert("test.codes-to-ideal".into(), metrics::code_loss(codes_to_ideal));
             if let Some(priors) = priors {
-                let rows: Vec<usize> = (0..x.nrows()).collect();
-                figures
-                    .insert("test.prior-to-ideal".into(), metrics::priors_code_loss(&*priors[i], &ideal, rows.len())?);
+                let prior = FirstRows { prior: &*priors[i], rows: x.nrows() };
+                let prior_to_ideal = metrics::alignment_of_priors(&prior, &ideal, &Silent)?;
+                figures.insert("test.prior-to-ideal".into(), metrics::code_loss(prior_to_ideal));
             }
         }
     }

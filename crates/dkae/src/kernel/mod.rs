@@ -23,7 +23,7 @@ pub use pck::{FittedPck, Floor, Pck, Summary};
 pub use polynomial::{FittedPolynomial, Polynomial};
 pub use posteriors::Posteriors;
 pub use precomputed::Precomputed;
-pub use prior::{Kernel, Prior};
+pub use prior::{FirstRows, Kernel, Prior};
 pub use rbf::{FittedRbf, Rbf, Width};
 pub use spec::KernelSpec;
 pub use sum::{FittedSum, Part, Sum};

@@ -22,6 +22,24 @@ pub trait Prior: Sync {
     fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>);
 }
 
+/// The prior of the first rows alone.
+pub struct FirstRows<'a> {
+    /// The prior of all rows.
+    pub prior: &'a dyn Prior,
+    /// How many of them count.
+    pub rows: usize,
+}
+
+impl Prior for FirstRows<'_> {
+    fn len(&self) -> usize {
+        self.rows.min(self.prior.len())
+    }
+
+    fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>) {
+        self.prior.block(rows, columns, out);
+    }
+}
+
 /// A similarity between any rows of the width it was made for.
 pub trait Kernel: Sync {
     /// P of these rows; rows the kernel was not fitted on are as good as any.

@@ -5,13 +5,16 @@ use ndarray::{ArrayView2, Axis};
 use super::Rows;
 use super::step::Losses;
 use crate::Result;
+use crate::kernel::FirstRows;
 use crate::metrics;
 use crate::net::Autoencoder;
+use crate::progress::Silent;
 
 /// Rows worked on at a time.
 const BLOCK: usize = 1024;
 
-/// L_r, and L_c between the kernel of codes and the prior when there is one, over all of `rows`.
+/// L_r, and L_c between the kernel of codes and the prior when there is one, over all of `rows`; the prior may be about
+/// more rows, of which these are the first.
 pub fn evaluate(net: &Autoencoder, rows: Rows) -> Result<Losses> {
     let mut squares = 0.0;
     let Some(prior) = rows.prior else {
@@ -24,7 +27,8 @@ pub fn evaluate(net: &Autoencoder, rows: Rows) -> Result<Losses> {
     for (x, z) in rows.x.axis_chunks_iter(Axis(0), BLOCK).zip(codes.axis_chunks_iter(Axis(0), BLOCK)) {
         squares += squared_error(x, net.decode(z)?.view());
     }
-    let code = metrics::prior_code_loss(prior, codes.view())?;
+    let prior = FirstRows { prior, rows: codes.nrows() };
+    let code = metrics::code_loss(metrics::alignment_with_codes(&prior, codes.view(), &Silent)?);
     Ok(Losses { reconstruction: (squares / rows.x.len() as f64) as f32, code: code as f32 })
 }
 

@@ -1,0 +1,267 @@
+//! Classification by the k nearest training rows, exactly.
+//!
+//! Squared distances `|a|^2 + |b|^2 - 2 a.b` come in blocks from matrix products in f32, whose rounding may swap neighbours that
+//! are nearly as far. So the product only narrows the choice: every row whose distance could, within the rounding bound, be
+//! among the k smallest is measured again in f64 from the differences, and those distances decide.
+//!
+//! Of equally distant rows the one with the smaller number is nearer. The class with most of the k neighbours wins, and of equals
+//! the one whose nearest row is nearer.
+
+use std::cmp::Ordering::Greater;
+
+use ndarray::{Array2, ArrayView2, Axis};
+use rayon::prelude::*;
+
+use crate::baseline::labelled::{Classes, check_finite, check_width};
+use crate::math::{distance, gemm, threads, vector};
+use crate::method::Classify;
+use crate::{Error, Result};
+
+/// Rows to classify, and training rows, per block of distances.
+const QUERIES: usize = 64;
+const BLOCK: usize = 1024;
+
+/// Settings of a nearest-neighbour classifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Knn {
+    /// How many neighbours vote. Default 1.
+    pub k: usize,
+}
+
+impl Default for Knn {
+    fn default() -> Self {
+        Knn { k: 1 }
+    }
+}
+
+/// A fitted nearest-neighbour classifier: the training rows and their classes.
+#[derive(Clone, Debug)]
+pub struct KnnModel {
+    k: usize,
+    x: Array2<f32>,
+    norms: Vec<f32>,
+    labels: Vec<u32>,
+}
+
+/// The nearest training rows of some rows, nearest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    /// Numbers of training rows: one row per row asked about, k columns.
+    pub rows: Array2<usize>,
+    /// Their distances (not squared).
+    pub distances: Array2<f64>,
+}
+
+impl Knn {
+    /// Keeps the rows and their classes.
+    pub fn fit(&self, x: ArrayView2<f32>, labels: &[u32]) -> Result<KnnModel> {
+        Classes::new(x.nrows(), labels)?;
+        if self.k == 0 || self.k > x.nrows() {
+            return Err(Error::setting(
+                "k",
+                format!("must be between 1 and the number of training rows, {}, but is {}", x.nrows(), self.k),
+            ));
+        }
+        check_finite(x)?;
+        let x = x.as_standard_layout().into_owned();
+        let norms = distance::squared_norms(x.view()).to_vec();
+        Ok(KnnModel { k: self.k, x, norms, labels: labels.to_vec() })
+    }
+}
+
+impl KnnModel {
+    /// The k nearest training rows of each row.
+    pub fn neighbours(&self, x: ArrayView2<f32>) -> Result<Neighbours> {
+        check_width(x, self.x.ncols())?;
+        check_finite(x)?;
+        let x = x.as_standard_layout();
+        let found: Vec<Vec<(f64, usize)>> = threads::run(|| {
+            let blocks: Vec<ArrayView2<f32>> = x.axis_chunks_iter(Axis(0), QUERIES).collect();
+            blocks.into_par_iter().flat_map_iter(|queries| self.nearest(queries)).collect()
+        });
+        let mut rows = Array2::zeros((x.nrows(), self.k));
+        let mut distances = Array2::zeros((x.nrows(), self.k));
+        for (i, found) in found.into_iter().enumerate() {
+            for (j, (squared, row)) in found.into_iter().enumerate() {
+                rows[[i, j]] = row;
+                distances[[i, j]] = squared.sqrt();
+            }
+        }
+        Ok(Neighbours { rows, distances })
+    }
+
+    /// Squared distance and number of the k nearest training rows of a block of rows.
+    fn nearest(&self, queries: ArrayView2<f32>) -> Vec<Vec<(f64, usize)>> {
+        let d = self.x.ncols();
+        let norms = distance::squared_norms(queries);
+        let largest = self.norms.iter().fold(0.0f32, |m, &v| m.max(v));
+        let mut searches: Vec<Search> =
+            norms.iter().map(|&norm| Search::new(self.k, rounding(d, norm, largest))).collect();
+        let mut products = Array2::<f32>::zeros((queries.nrows(), BLOCK));
+        for (number, block) in self.x.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
+            let first = number * BLOCK;
+            let mut products = products.slice_mut(ndarray::s![.., ..block.nrows()]);
+            gemm::sequential(1.0, queries, block.t(), 0.0, products.view_mut());
+            for ((search, products), norm) in searches.iter_mut().zip(products.rows()).zip(&norms) {
+                for (j, (&product, own)) in products.iter().zip(&self.norms[first..]).enumerate() {
+                    search.offer(norm + own - 2.0 * product, first + j);
+                }
+            }
+        }
+        let exact = |(search, query): (Search, ndarray::ArrayView1<f32>)| {
+            let query = query.to_slice().unwrap_or(&[]);
+            let measure = |i: usize| (vector::squared_distance(query, &self.flat()[i * d..(i + 1) * d]), i);
+            let mut near: Vec<(f64, usize)> = search.candidates().map(measure).collect();
+            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            near.truncate(self.k);
+            near
+        };
+        searches.into_iter().zip(queries.rows()).map(exact).collect()
+    }
+
+    fn flat(&self) -> &[f32] {
+        self.x.as_slice().expect("made contiguous by fit()")
+    }
+}
+
+/// A bound on the error of one distance in f32: each of d products and sums rounds once, relative to |a| |b|; the norms and
+/// the two sums at the end round relative to (|a| + |b|)^2.
+fn rounding(d: usize, norm: f32, largest: f32) -> f32 {
+    let (a, b) = (norm.sqrt(), largest.sqrt());
+    f32::EPSILON * (d as f32 * a * b + 4.0 * (a + b) * (a + b))
+}
+
+/// The search for one row's neighbours.
+struct Search {
+    k: usize,
+    error: f32,
+    /// The k smallest distances so far, largest last.
+    smallest: Vec<f32>,
+    /// Whatever may still be among the k nearest.
+    candidates: Vec<(f32, usize)>,
+    /// Beyond this distance nothing is.
+    limit: f32,
+}
+
+impl Search {
+    fn new(k: usize, error: f32) -> Self {
+        Search { k, error, smallest: Vec::with_capacity(k + 1), candidates: Vec::new(), limit: f32::INFINITY }
+    }
+
+    fn offer(&mut self, distance: f32, row: usize) {
+        if distance > self.limit {
+            return;
+        }
+        self.candidates.push((distance, row));
+        let place = self.smallest.partition_point(|&s| s <= distance);
+        if place < self.k {
+            self.smallest.insert(place, distance);
+            self.smallest.truncate(self.k);
+            if self.smallest.len() == self.k {
+                // The true k-th distance is at most this plus one error; a candidate's at least its own minus one.
+                self.limit = self.smallest[self.k - 1] + 2.0 * self.error;
+            }
+        }
+    }
+
+    fn candidates(self) -> impl Iterator<Item = usize> {
+        // Not `<=`: where f32 overflows, distances are not comparable and everything is measured again.
+        self.candidates.into_iter().filter(move |c| c.0.partial_cmp(&self.limit) != Some(Greater)).map(|c| c.1)
+    }
+}
+
+impl Classify for KnnModel {
+    fn input_width(&self) -> usize {
+        self.x.ncols()
+    }
+
+    fn classify(&self, x: ArrayView2<f32>) -> Result<Vec<u32>> {
+        let neighbours = self.neighbours(x)?;
+        let vote = |rows: ndarray::ArrayView1<usize>| {
+            let classes: Vec<u32> = rows.iter().map(|&i| self.labels[i]).collect();
+            let votes = |class: u32| classes.iter().filter(|&&c| c == class).count();
+            // Nearest first, so the first class with the most votes is the one whose nearest row is nearest.
+            classes.iter().fold(classes[0], |best, &c| if votes(c) > votes(best) { c } else { best })
+        };
+        Ok(neighbours.rows.rows().into_iter().map(vote).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::fixture;
+    use crate::math::rng;
+    use ndarray::array;
+    use rand::RngExt;
+
+    #[test]
+    fn neighbours_and_votes_agree_with_scikit_learn() {
+        let all = fixture::load();
+        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
+        let queries = fixture::rows(&all["queries"]);
+        let want = &all["neighbours"];
+        let model = Knn { k: 7 }.fit(x.view(), &labels).unwrap();
+        let got = model.neighbours(queries.view()).unwrap();
+        let distances = fixture::matrix(&want["distances"]);
+        assert!((&got.distances - &distances).iter().all(|d| d.abs() < 1e-9));
+        let rows: Vec<Vec<usize>> = fixture::numbers(&want["rows"]);
+        for (i, row) in rows.iter().enumerate() {
+            assert_eq!(got.rows.row(i).to_vec(), *row, "query {i}");
+        }
+        let votes: Vec<Vec<u32>> = fixture::numbers(&want["votes"]);
+        for (class, votes) in model.classify(queries.view()).unwrap().into_iter().zip(votes) {
+            assert_eq!(votes[(class as usize - 3) / 2], *votes.iter().max().unwrap());
+        }
+        let one = Knn::default().fit(x.view(), &labels).unwrap().classify(queries.view()).unwrap();
+        assert_eq!(one, fixture::numbers::<u32>(&want["one"]));
+    }
+
+    /// Rows far from the origin and close to each other: f32 norms and products cancel to nothing.
+    #[test]
+    fn neighbours_are_exact_where_f32_products_are_not() {
+        let mut rng = rng::stream(1, rng::Purpose::Demo, 0, 0);
+        let mut near = |n: usize| Array2::from_shape_simple_fn((n, 40), || 1000.0 + rng.random::<f32>());
+        let (x, queries) = (near(1500), near(70));
+        let model = Knn { k: 3 }.fit(x.view(), &vec![0; 1500]).unwrap();
+        let got = model.neighbours(queries.view()).unwrap();
+        for (i, query) in queries.rows().into_iter().enumerate() {
+            let distance = |row: ndarray::ArrayView1<f32>| {
+                row.iter().zip(query).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum::<f64>()
+            };
+            let mut want: Vec<(f64, usize)> = x.rows().into_iter().map(distance).zip(0..).collect();
+            want.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert_eq!(got.rows.row(i).to_vec(), want[..3].iter().map(|w| w.1).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn of_equally_distant_rows_the_first_is_nearer_and_breaks_ties() {
+        let x = array![[2.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 1.0]];
+        let origin = array![[0.0, 0.0]];
+        let found = Knn { k: 4 }.fit(x.view(), &[5, 6, 7, 5]).unwrap();
+        assert_eq!(found.neighbours(origin.view()).unwrap().rows, array![[1, 2, 3, 0]]);
+        let class = |k, labels: &[u32]| Knn { k }.fit(x.view(), labels).unwrap().classify(origin.view()).unwrap()[0];
+        // One vote each: the nearest, not the smallest class.
+        assert_eq!(class(2, &[5, 6, 3, 5]), 6);
+        assert_eq!(class(4, &[5, 6, 7, 5]), 5);
+    }
+
+    #[test]
+    fn values_beyond_the_range_of_f32_products_still_have_neighbours() {
+        let x = array![[1e30, 0.0], [0.0, 1e30], [-1e30, 0.0]];
+        let model = Knn::default().fit(x.view(), &[1, 2, 3]).unwrap();
+        assert_eq!(model.classify(array![[9e29, 1e29], [-1e29, 8e29]].view()).unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        let x = array![[0.0f32], [1.0]];
+        assert!(Knn { k: 3 }.fit(x.view(), &[0, 1]).unwrap_err().to_string().contains("number of training rows, 2"));
+        assert!(Knn { k: 0 }.fit(x.view(), &[0, 1]).is_err());
+        assert!(Knn { k: 1 }.fit(array![[f32::NAN]].view(), &[0]).is_err());
+        let model = Knn::default().fit(x.view(), &[0, 1]).unwrap();
+        assert!(model.classify(array![[0.0, 1.0]].view()).is_err());
+        assert!(model.classify(array![[f32::INFINITY]].view()).is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! Choosing settings on a validation part, as the paper does: the price C of a linear machine, and C together with the kernel
+//! (the width of an RBF) of a kernel machine.
+//!
+//! Every value is tried; the most accurate on the validation rows wins, and of equals the simplest: the smallest C, then
+//! the kernel that comes first in the list (so list wide kernels before narrow ones).
+
+use ndarray::ArrayView2;
+
+use super::{KernelSvm, KernelSvmModel, LinearSvm, LinearSvmModel};
+use crate::kernel::Kernel;
+use crate::method::Classify;
+use crate::metrics::accuracy;
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// Rows with their classes.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The rows.
+    pub x: ArrayView2<'a, f32>,
+    /// The class of each.
+    pub labels: &'a [u32],
+}
+
+/// The prices tried by default: a thousandth to a thousand, by factors of ten.
+pub const PRICES: [f64; 7] = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3];
+
+/// One value that was tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tried {
+    /// The price.
+    pub c: f64,
+    /// The kernel's place in the list; 0 for a linear machine.
+    pub kernel: usize,
+    /// The share of validation rows classified correctly.
+    pub accuracy: f64,
+    /// Whether every binary problem reached its tolerance.
+    pub converged: bool,
+}
+
+/// What was tried, and the best of it.
+#[derive(Clone, Debug)]
+pub struct Choice<M> {
+    /// Every value tried: kernel by kernel in the order of the list, prices in growing order.
+    pub tried: Vec<Tried>,
+    /// The one that won.
+    pub best: Tried,
+    /// The model fitted with it, on the training part.
+    pub model: M,
+}
+
+/// Collects what was tried and keeps the best model.
+struct Contest<M> {
+    tried: Vec<Tried>,
+    best: Option<(Tried, M)>,
+}
+
+impl<M> Contest<M> {
+    fn enter(&mut self, tried: Tried, model: M) {
+        self.tried.push(tried);
+        let simpler = |a: &Tried, b: &Tried| (a.c, a.kernel) < (b.c, b.kernel);
+        let wins = self.best.as_ref().is_none_or(|(best, _)| {
+            tried.accuracy > best.accuracy || (tried.accuracy == best.accuracy && simpler(&tried, best))
+        });
+        if wins {
+            self.best = Some((tried, model));
+        }
+    }
+
+    fn end(self) -> Result<Choice<M>> {
+        let (best, model) = self.best.ok_or_else(|| Error::setting("kernels", "there must be at least one to try"))?;
+        Ok(Choice { tried: self.tried, best, model })
+    }
+}
+
+fn sorted(prices: &[f64]) -> Result<Vec<f64>> {
+    if prices.is_empty() {
+        return Err(Error::setting("prices", "there must be at least one to try"));
+    }
+    let mut prices = prices.to_vec();
+    prices.sort_by(f64::total_cmp);
+    prices.dedup();
+    Ok(prices)
+}
+
+/// Fits a linear machine for each price and chooses among them. Prices are tried from the smallest, each fit starting where
+/// the one before ended, so a whole grid costs little more than its largest price.
+pub fn linear(
+    settings: &LinearSvm,
+    prices: &[f64],
+    train: Part,
+    validation: Part,
+    progress: &dyn Progress,
+) -> Result<Choice<LinearSvmModel>> {
+    let prices = sorted(prices)?;
+    let mut contest = Contest { tried: Vec::new(), best: None };
+    settings.fit_path(train.x, train.labels, &prices, progress, &mut |c, model| {
+        let accuracy = accuracy(validation.labels, &model.classify(validation.x)?)?;
+        let converged = model.fits.iter().all(|f| f.converged);
+        contest.enter(Tried { c, kernel: 0, accuracy, converged }, model);
+        Ok(())
+    })?;
+    contest.end()
+}
+
+/// Fits a kernel machine for each kernel and price and chooses among them. Each kernel's matrix is computed once for all
+/// prices.
+pub fn kernel<'k>(
+    settings: &KernelSvm,
+    kernels: &[&'k dyn Kernel],
+    prices: &[f64],
+    train: Part,
+    validation: Part,
+    progress: &dyn Progress,
+) -> Result<Choice<KernelSvmModel<'k>>> {
+    let prices = sorted(prices)?;
+    let mut contest = Contest { tried: Vec::new(), best: None };
+    for (place, &kernel) in kernels.iter().enumerate() {
+        let models = settings.fit_path(kernel, train.x, train.labels, &prices, progress)?;
+        for (&c, model) in prices.iter().zip(models) {
+            let accuracy = accuracy(validation.labels, &model.classify(validation.x)?)?;
+            let converged = model.support.fits.iter().all(|f| f.converged);
+            contest.enter(Tried { c, kernel: place, accuracy, converged }, model);
+        }
+    }
+    contest.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::fixture::{self, Formula, LINEAR, RBF};
+    use crate::progress::Silent;
+    use ndarray::{Array2, Axis, array};
+
+    fn parts() -> (Array2<f32>, Vec<u32>) {
+        let all = fixture::load();
+        (fixture::rows(&all["x"]), fixture::numbers(&all["labels"]))
+    }
+
+    #[test]
+    fn every_price_is_tried_and_the_table_is_what_separate_fits_give() {
+        let (x, labels) = parts();
+        let (train, validation) = x.view().split_at(Axis(0), 60);
+        let (train, validation) =
+            (Part { x: train, labels: &labels[..60] }, Part { x: validation, labels: &labels[60..] });
+        let svm = LinearSvm { tolerance: 1e-8, ..LinearSvm::default() };
+        let choice = linear(&svm, &[10.0, 0.01, 1.0], train, validation, &Silent).unwrap();
+        assert_eq!(choice.tried.iter().map(|t| t.c).collect::<Vec<_>>(), [0.01, 1.0, 10.0]);
+        for tried in &choice.tried {
+            let model = LinearSvm { c: tried.c, ..svm.clone() }.fit(train.x, train.labels).unwrap();
+            let want = accuracy(validation.labels, &model.classify(validation.x).unwrap()).unwrap();
+            assert_eq!(tried.accuracy, want);
+            assert!(tried.accuracy <= choice.best.accuracy);
+            if tried.c == choice.best.c {
+                assert!((&model.coefficients - &choice.model.coefficients).iter().all(|d| d.abs() < 1e-5));
+            }
+        }
+
+        let svm = KernelSvm { tolerance: 1e-8, ..KernelSvm::default() };
+        let choice = kernel(&svm, &[&LINEAR, &RBF], &PRICES, train, validation, &Silent).unwrap();
+        assert_eq!(choice.tried.len(), 2 * PRICES.len());
+        for tried in &choice.tried {
+            let kernel: &dyn Kernel = if tried.kernel == 0 { &LINEAR } else { &RBF };
+            let model = KernelSvm { c: tried.c, ..svm.clone() }.fit(kernel, train.x, train.labels).unwrap();
+            let want = accuracy(validation.labels, &model.classify(validation.x).unwrap()).unwrap();
+            assert_eq!(tried.accuracy, want, "{tried:?}");
+            assert!(tried.accuracy <= choice.best.accuracy);
+        }
+    }
+
+    #[test]
+    fn of_equals_the_smallest_price_and_then_the_first_kernel_wins() {
+        const SAME: Formula = Formula(|a, b| a[0] * b[0]);
+        let (x, labels) = (array![[-1.0], [1.0], [-2.0], [2.0]], [0, 1, 0, 1]);
+        let part = Part { x: x.view(), labels: &labels };
+        let choice = linear(&LinearSvm::default(), &[1e2, 1.0, 10.0], part, part, &Silent).unwrap();
+        assert_eq!((choice.best.c, choice.best.accuracy), (1.0, 1.0));
+        let choice = kernel(&KernelSvm::default(), &[&SAME, &SAME], &[5.0, 2.0], part, part, &Silent).unwrap();
+        assert_eq!((choice.best.c, choice.best.kernel), (2.0, 0));
+    }
+
+    #[test]
+    fn nothing_to_try_is_an_error() {
+        let (x, labels) = (array![[-1.0], [1.0]], [0, 1]);
+        let part = Part { x: x.view(), labels: &labels };
+        assert!(linear(&LinearSvm::default(), &[], part, part, &Silent).is_err());
+        assert!(linear(&LinearSvm::default(), &[1.0, f64::NAN], part, part, &Silent).is_err());
+        assert!(kernel(&KernelSvm::default(), &[], &[1.0], part, part, &Silent).is_err());
+    }
+}
