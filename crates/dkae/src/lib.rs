@@ -16,6 +16,7 @@ pub mod kernel;
 pub mod math;
 pub mod method;
 pub mod net;
+pub mod progress;
 pub mod train;
 
 pub use error::{Error, Result};
