@@ -1,1 +1,7 @@
 //! The methods the paper compares with.
+
+mod gram;
+mod kpca;
+mod rbf;
+
+pub use kpca::{FactorKpca, Kpca, KpcaModel, Spectrum};

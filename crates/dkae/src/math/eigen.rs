@@ -13,7 +13,10 @@
 //! its best vectors. (Musco and Musco, "Randomized block Krylov methods for stronger and faster approximate singular
 //! value decomposition", 2015; Wu and Simon, "Thick-restart Lanczos method", 2000.)
 
-use faer::{Mat, Side};
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd;
+use faer::{Mat, Par};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rand::RngExt;
 
@@ -193,15 +196,17 @@ fn orthonormal(q: ArrayView2<f64>, mut block: Array2<f64>, negligible: f64) -> R
 pub fn symmetric(a: ArrayView2<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
     let n = a.nrows();
     assert_eq!(a.ncols(), n, "a symmetric matrix is square");
-    let decomposition =
-        crate::math::threads::run(|| Mat::from_fn(n, n, |i, j| a[[i, j]]).self_adjoint_eigen(Side::Lower)).map_err(
-            |e| {
-                Error::Numeric(format!(
-                    "the eigendecomposition of a {n} x {n} matrix failed ({e:?}); are all values finite?"
-                ))
-            },
-        )?;
-    let (s, u) = (decomposition.S(), decomposition.U());
+    // One thread: with several, the crate cuts its sums by their number, and the last bits follow.
+    let (par, params) = (Par::Seq, Default::default());
+    let (mut u, mut values) = (Mat::zeros(n, n), Diag::zeros(n));
+    let mut scratch =
+        MemBuffer::new(evd::self_adjoint_evd_scratch::<f64>(n, evd::ComputeEigenvectors::Yes, par, params));
+    let a = Mat::from_fn(n, n, |i, j| a[[i, j]]);
+    let stack = MemStack::new(&mut scratch);
+    evd::self_adjoint_evd(a.as_ref(), values.as_mut(), Some(u.as_mut()), par, stack, params).map_err(|e| {
+        Error::Numeric(format!("the eigendecomposition of a {n} x {n} matrix failed ({e:?}); are all values finite?"))
+    })?;
+    let s = values.column_vector();
     let values = Array1::from_shape_fn(n, |i| s[n - 1 - i]);
     let mut vectors = Array2::from_shape_fn((n, n), |(i, j)| u[(i, n - 1 - j)]);
     fix_signs(vectors.view_mut());
