@@ -95,7 +95,12 @@ impl Kpca {
         Ok(KpcaModel { kernel, x: x.to_owned(), spectrum })
     }
 
-    pub(super) fn fit_rows(&self, kernel: &dyn Kernel, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Spectrum> {
+    pub(super) fn fit_rows(
+        &self,
+        kernel: &dyn Kernel,
+        x: ArrayView2<f32>,
+        progress: &dyn Progress,
+    ) -> Result<Spectrum> {
         self.fit_tiles(x.nrows(), progress, &|rows, columns, out| {
             kernel.between(x.slice(s![rows, ..]), x.slice(s![columns, ..]), out)
         })

@@ -1,7 +1,7 @@
 //! The Gaussian kernel `exp(-gamma |a - b|^2)` for methods that choose its width themselves, and the median distance
 //! they choose it by.
 
-use ndarray::{ArrayView2, ArrayViewMut2, Array2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 use crate::kernel::{Kernel, Prior};
