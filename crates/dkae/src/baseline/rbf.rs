@@ -28,8 +28,8 @@ impl Kernel for Rbf {
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {
-        distance::squared_distances(a, b, out.view_mut());
         threads::run(|| {
+            distance::squared_distances(a, b, out.view_mut());
             out.axis_chunks_iter_mut(Axis(0), 64).into_par_iter().for_each(|mut rows| {
                 rows.mapv_inplace(|d| (-self.gamma * d).exp());
             });

@@ -117,7 +117,8 @@ pub fn leading(
         let last = dim..dim + fresh.ncols();
         q.slice_mut(s![.., last.clone()]).assign(&fresh);
         dim = last.end;
-        let mut w = apply(fresh.view())?;
+        drop(fresh);
+        let mut w = apply(q.slice(s![.., last.clone()]))?;
         sweeps += 1;
 
         let basis = q.slice(s![.., ..dim]);
