@@ -165,7 +165,7 @@ mod tests {
             results.push(gram.times(v.view(), &Silent).unwrap());
             assert_eq!(calls.load(Relaxed), second_pass);
         }
-        assert!(results.iter().all(|r| r == &results[0]));
+        assert!(results.iter().all(|r| *r == results[0]));
         for i in (0..n).step_by(97) {
             for c in 0..2 {
                 assert!((results[0][[i, c]] - want(i, c)).abs() < 1e-5, "{i} {c}");

@@ -1,7 +1,13 @@
 //! The methods the paper compares with.
 
 mod gram;
+mod isomap;
+mod keca;
 mod kpca;
+mod preimage;
 mod rbf;
 
+pub use isomap::{Isomap, IsomapModel};
+pub use keca::{Keca, KecaModel};
 pub use kpca::{FactorKpca, Kpca, KpcaModel, Spectrum};
+pub use preimage::{Pairs, Preimage, PreimageModel, WithPreimage};

@@ -109,7 +109,7 @@ impl KMeans {
         if self.max_iterations == 0 {
             return Err(Error::setting("max_iterations", "expected at least 1, found 0"));
         }
-        if !(self.tolerance >= 0.0) {
+        if self.tolerance.is_nan() || self.tolerance < 0.0 {
             return Err(Error::setting("tolerance", format!("expected 0 or more, found {}", self.tolerance)));
         }
         Ok(())

@@ -257,7 +257,7 @@ mod tests {
             |i| if i < 200 { 100.0 - i as f64 } else { -500.0 },
         ];
         for (which, spectrum) in spectra.iter().enumerate() {
-            let a = with_values(&Array1::from_shape_fn(300, |i| spectrum(i)));
+            let a = with_values(&Array1::from_shape_fn(300, spectrum));
             let (values, vectors) = symmetric(a.view()).unwrap();
             let search = Search { tolerance: 1e-9, max_sweeps: 300, seed: 5 };
             let found = leading(300, 7, &search, |v| Ok(times(a.view(), v))).unwrap();
