@@ -12,6 +12,8 @@ pub mod baseline;
 pub mod code;
 pub mod data;
 mod error;
+#[cfg(test)]
+mod fixture;
 pub mod kernel;
 pub mod math;
 pub mod method;

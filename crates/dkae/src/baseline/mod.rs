@@ -2,6 +2,17 @@
 
 #[cfg(test)]
 mod fixture;
+mod gram;
+mod isomap;
+mod keca;
 pub mod knn;
+mod kpca;
 mod labelled;
+mod preimage;
+mod rbf;
 pub mod svm;
+
+pub use isomap::{Isomap, IsomapModel};
+pub use keca::{Keca, KecaModel};
+pub use kpca::{FactorKpca, Kpca, KpcaModel, Spectrum};
+pub use preimage::{Pairs, Preimage, PreimageModel, WithPreimage};

@@ -2,6 +2,7 @@
 
 mod analytic;
 mod cosine;
+mod factors;
 mod ideal;
 mod linear;
 pub mod mixture;
@@ -16,6 +17,7 @@ mod sum;
 
 pub use analytic::Formula;
 pub use cosine::Cosine;
+pub use factors::Factors;
 pub use ideal::Ideal;
 pub use linear::Linear;
 pub use mixture::{Covariance, Mixture, Start};

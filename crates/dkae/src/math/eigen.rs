@@ -2,25 +2,212 @@
 //!
 //! An eigenvector is defined up to its sign; here the entry of largest magnitude is positive, so that the same data give
 //! the same picture everywhere.
+//!
+//! [`symmetric`] decomposes a whole matrix; [`leading`] finds the few largest eigenpairs of a matrix that is known only
+//! by what it does to a block of vectors, which is all that a large kernel matrix needs to offer.
+//!
+//! [`leading`] is the block Lanczos method with full orthogonalisation and thick restarts. From an orthonormal random
+//! block Q_1, `Q_{j+1} = orth((I - Q Q^T) A Q_j)` with `Q = [Q_1 .. Q_j]` the basis so far; the eigenpairs (theta, y) of
+//! `T = Q^T A Q` give the approximations (theta, Q y), and their residual is known without another product:
+//! `A Q y - theta Q y = (I - Q Q^T) A Q_j y_j` with y_j the last block of y. When the basis is full it is replaced by
+//! its best vectors. (Musco and Musco, "Randomized block Krylov methods for stronger and faster approximate singular
+//! value decomposition", 2015; Wu and Simon, "Thick-restart Lanczos method", 2000.)
 
-use faer::{Mat, Side};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd;
+use faer::{Mat, Par};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rand::RngExt;
 
+use crate::math::gemm::product;
+use crate::math::rng::{Purpose, stream};
 use crate::{Error, Result};
+
+/// How [`leading`] searches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// A pair has converged when `|A v - theta v|` is at most this times `max(|theta|, theta_1 / 1000)`. Default 1e-6.
+    pub tolerance: f64,
+    /// The most products with the matrix, each with one block of vectors. Default 60.
+    pub max_sweeps: usize,
+    /// Seeds the random start. Default 0.
+    pub seed: u64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, max_sweeps: 60, seed: 0 }
+    }
+}
+
+/// What [`leading`] found.
+#[derive(Clone, Debug)]
+pub struct Leading {
+    /// The eigenvalues, largest first.
+    pub values: Array1<f64>,
+    /// The eigenvectors as columns in the same order, signs fixed.
+    pub vectors: Array2<f64>,
+    /// `|A v - theta v|` of each pair.
+    pub residuals: Array1<f64>,
+    /// Products with the matrix that were needed.
+    pub sweeps: usize,
+    /// Whether every pair met the tolerance; if not, the limit on sweeps ended the search.
+    pub converged: bool,
+}
+
+/// Columns of the random start beyond the pairs that are wanted: they keep the last of these from lagging behind.
+const OVERSAMPLE: usize = 8;
+/// Up to this size the whole matrix is decomposed.
+const DENSE: usize = 192;
+/// The basis holds at most this many blocks before it is restarted.
+const BLOCKS: usize = 6;
+
+/// The `m` largest eigenpairs of the symmetric `n` x `n` matrix A, where `apply(V)` is `A V`.
+///
+/// Memory beyond what `apply` needs is about 8 n (m + 8) numbers. A matrix of up to 192 rows, or of fewer than three
+/// blocks of `m + 8`, is decomposed whole. An error of `apply` ends the search.
+pub fn leading(
+    n: usize,
+    m: usize,
+    search: &Search,
+    mut apply: impl FnMut(ArrayView2<f64>) -> Result<Array2<f64>>,
+) -> Result<Leading> {
+    crate::math::check::components(m, n, "the size of the matrix")?;
+    if !(search.tolerance > 0.0 && search.tolerance.is_finite()) {
+        return Err(Error::setting("tolerance", format!("expected a number above 0, found {}", search.tolerance)));
+    }
+    let mut apply = |v: ArrayView2<f64>| {
+        let w = apply(v)?;
+        assert_eq!(w.dim(), v.dim(), "shape of the product with a block of vectors");
+        if w.iter().all(|w| w.is_finite()) {
+            return Ok(w);
+        }
+        Err(Error::Numeric(
+            "a product with the matrix is not finite: has the matrix infinite or missing values?".into(),
+        ))
+    };
+    let width = m + OVERSAMPLE;
+    if n <= DENSE.max(3 * width) {
+        let mut a = apply(Array2::eye(n).view())?;
+        a = (&a + &a.t()) * 0.5;
+        let (values, vectors) = symmetric(a.view())?;
+        return Ok(Leading {
+            values: values.slice(s![..m]).to_owned(),
+            vectors: vectors.slice(s![.., ..m]).to_owned(),
+            residuals: Array1::zeros(m),
+            sweeps: 1,
+            converged: true,
+        });
+    }
+    let mut random = stream(search.seed, Purpose::Sketch, 0, 0);
+    let mut draw = || Array2::from_shape_simple_fn((n, width), || random.random::<f64>() - 0.5);
+
+    let room = (BLOCKS * width).min(n);
+    let mut q = Array2::<f64>::zeros((n, room));
+    let mut t = Array2::<f64>::zeros((room, room));
+    let (mut dim, mut sweeps, mut scale) = (0, 0, 0.0);
+    let mut block = draw();
+    loop {
+        let mut fresh = orthonormal(q.slice(s![.., ..dim]), block, 1e-13 * scale)?;
+        if fresh.ncols() == 0 {
+            // The basis is invariant, so what it holds is exact; but a random block finds what it may have missed.
+            fresh = orthonormal(q.slice(s![.., ..dim]), draw(), 1e-8)?;
+        }
+        let last = dim..dim + fresh.ncols();
+        q.slice_mut(s![.., last.clone()]).assign(&fresh);
+        dim = last.end;
+        drop(fresh);
+        let mut w = apply(q.slice(s![.., last.clone()]))?;
+        sweeps += 1;
+
+        let basis = q.slice(s![.., ..dim]);
+        let h = times(basis.t(), w.view());
+        for ((i, j), &v) in h.indexed_iter() {
+            t[[i, last.start + j]] = v;
+            t[[last.start + j, i]] = v;
+        }
+        product(-1.0, basis, h.view(), 1.0, w.view_mut());
+        let (values, y) = symmetric(t.slice(s![..dim, ..dim]))?;
+        scale = values.iter().fold(0.0f64, |a, v| a.max(v.abs()));
+
+        // |w y|^2 for the last block of every y, through the small matrix w^T w.
+        let kept = m.min(dim);
+        let tail = y.slice(s![last, ..kept]);
+        let squares = (&times(times(w.t(), w.view()).view(), tail) * &tail).sum_axis(Axis(0));
+        let residuals = squares.mapv(|v| v.max(0.0).sqrt());
+        let floor = 1e-3 * values[0].abs();
+        // A matrix of zeros has scale 0 and residual 0.
+        let converged = dim >= m
+            && residuals.iter().zip(&values).all(|(&r, &v)| r <= (search.tolerance * v.abs().max(floor)).max(1e-300));
+        if converged || dim >= m && sweeps >= search.max_sweeps || dim == n {
+            let mut vectors = times(basis, y.slice(s![.., ..m]));
+            fix_signs(vectors.view_mut());
+            let values = values.slice(s![..m]).to_owned();
+            return Ok(Leading { values, vectors, residuals, sweeps, converged: converged || dim == n });
+        }
+        if dim + width > room {
+            // n > 3 widths, so two of them fit beside the next block.
+            let keep = (2 * width).min(room - width);
+            let best = times(basis, y.slice(s![.., ..keep]));
+            q.slice_mut(s![.., ..keep]).assign(&best);
+            t.fill(0.0);
+            t.diag_mut().slice_mut(s![..keep]).assign(&values.slice(s![..keep]));
+            dim = keep;
+        }
+        block = w;
+    }
+}
+
+fn times(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((a.nrows(), b.ncols()));
+    product(1.0, a, b, 0.0, out.view_mut());
+    out
+}
+
+/// An orthonormal basis of the part of `block` that is orthogonal to `q`. Columns whose part is not longer than
+/// `negligible` do not count, nor do directions that the others already span up to rounding.
+///
+/// Twice is enough: the second round removes what rounding left of the first. The columns are made orthonormal among
+/// themselves through the eigenvectors of their Gram matrix, which shows the rank that a Cholesky factor would choke on.
+fn orthonormal(q: ArrayView2<f64>, mut block: Array2<f64>, negligible: f64) -> Result<Array2<f64>> {
+    for round in 0..2 {
+        let inside = times(q.t(), block.view());
+        product(-1.0, q, inside.view(), 1.0, block.view_mut());
+        let norms = block.map_axis(Axis(0), |c| c.dot(&c).sqrt());
+        if round == 0 {
+            let kept: Vec<usize> = (0..block.ncols()).filter(|&j| norms[j] > negligible).collect();
+            block = block.select(Axis(1), &kept);
+            for (mut column, &j) in block.columns_mut().into_iter().zip(&kept) {
+                column /= norms[j];
+            }
+        }
+        if block.ncols() == 0 {
+            break;
+        }
+        let (values, vectors) = symmetric(times(block.t(), block.view()).view())?;
+        let rank = values.iter().take_while(|&&v| v > 1e-11 * values[0]).count();
+        let turn = &vectors.slice(s![.., ..rank]) / &values.slice(s![..rank]).mapv(f64::sqrt);
+        block = times(block.view(), turn.view());
+    }
+    Ok(block)
+}
 
 /// All eigenvalues, largest first, and the eigenvectors as columns in the same order. Reads the lower triangle.
 pub fn symmetric(a: ArrayView2<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
     let n = a.nrows();
     assert_eq!(a.ncols(), n, "a symmetric matrix is square");
-    let decomposition =
-        crate::math::threads::run(|| Mat::from_fn(n, n, |i, j| a[[i, j]]).self_adjoint_eigen(Side::Lower)).map_err(
-            |e| {
-                Error::Numeric(format!(
-                    "the eigendecomposition of a {n} x {n} matrix failed ({e:?}); are all values finite?"
-                ))
-            },
-        )?;
-    let (s, u) = (decomposition.S(), decomposition.U());
+    // One thread: with several, the crate cuts its sums by their number, and the last bits follow.
+    let (par, params) = (Par::Seq, Default::default());
+    let (mut u, mut values) = (Mat::zeros(n, n), Diag::zeros(n));
+    let mut scratch =
+        MemBuffer::new(evd::self_adjoint_evd_scratch::<f64>(n, evd::ComputeEigenvectors::Yes, par, params));
+    let a = Mat::from_fn(n, n, |i, j| a[[i, j]]);
+    let stack = MemStack::new(&mut scratch);
+    evd::self_adjoint_evd(a.as_ref(), values.as_mut(), Some(u.as_mut()), par, stack, params).map_err(|e| {
+        Error::Numeric(format!("the eigendecomposition of a {n} x {n} matrix failed ({e:?}); are all values finite?"))
+    })?;
+    let s = values.column_vector();
     let values = Array1::from_shape_fn(n, |i| s[n - 1 - i]);
     let mut vectors = Array2::from_shape_fn((n, n), |(i, j)| u[(i, n - 1 - j)]);
     fix_signs(vectors.view_mut());
@@ -40,6 +227,7 @@ pub fn fix_signs(mut vectors: ArrayViewMut2<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::threads;
     use ndarray::array;
 
     #[test]
@@ -49,5 +237,102 @@ mod tests {
         assert!((&values - &array![3.0, 1.0]).iter().all(|d| d.abs() < 1e-12));
         assert!((&vectors.column(0) - &array![r, r]).iter().all(|d| d.abs() < 1e-12));
         assert!((vectors[[0, 1]] - r).abs() < 1e-12 && (vectors[[1, 1]] + r).abs() < 1e-12 || vectors[[1, 1]] > 0.0);
+    }
+
+    /// A symmetric matrix with the given eigenvalues, and eigenvectors nobody would guess.
+    fn with_values(values: &Array1<f64>) -> Array2<f64> {
+        let n = values.len();
+        let mut rng = stream(3, Purpose::Demo, n as u64, 0);
+        let random = Array2::from_shape_simple_fn((n, n), || rng.random::<f64>() - 0.5);
+        let (_, u) = symmetric((&random + &random.t()).view()).unwrap();
+        times((&u * values).view(), u.t())
+    }
+
+    #[test]
+    fn leading_pairs_agree_with_the_full_decomposition() {
+        // Slow decay, fast decay, and negative values larger in magnitude than any wanted one.
+        let spectra: [fn(usize) -> f64; 3] = [
+            |i| 1.0 / (1.0 + i as f64),
+            |i| 0.8f64.powi(i as i32),
+            |i| if i < 200 { 100.0 - i as f64 } else { -500.0 },
+        ];
+        for (which, spectrum) in spectra.iter().enumerate() {
+            let a = with_values(&Array1::from_shape_fn(300, spectrum));
+            let (values, vectors) = symmetric(a.view()).unwrap();
+            let search = Search { tolerance: 1e-9, max_sweeps: 300, seed: 5 };
+            let found = leading(300, 7, &search, |v| Ok(times(a.view(), v))).unwrap();
+            assert!(found.converged && found.sweeps > 1, "{which}: {found:?}");
+            for i in 0..7 {
+                assert!((found.values[i] - values[i]).abs() < 1e-9 * values[0], "{which}: value {i}");
+                let d = &found.vectors.column(i) - &vectors.column(i);
+                assert!(d.dot(&d).sqrt() < 1e-6, "{which}: vector {i}");
+                let v = found.vectors.column(i).insert_axis(Axis(1));
+                let r = times(a.view(), v) - &(&v * found.values[i]);
+                let r = r.iter().map(|v| v * v).sum::<f64>().sqrt();
+                assert!((r - found.residuals[i]).abs() < 1e-10 * values[0], "{which}: residual {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn repeated_values_low_rank_and_zero_are_no_obstacle() {
+        // Thirty equal values, of which a block of 4 + 8 columns sees twelve at a time; then rank two; then nothing.
+        let cases = [
+            Array1::from_shape_fn(250, |i| if i < 30 { 2.0 } else { 1.0 / i as f64 }),
+            Array1::from_shape_fn(250, |i| if i < 2 { 3.0 } else { 0.0 }),
+            Array1::zeros(250),
+            Array1::ones(250),
+        ];
+        for (which, values) in cases.iter().enumerate() {
+            let a = with_values(values);
+            let found = leading(250, 4, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
+            assert!(found.converged, "{which}");
+            for i in 0..4 {
+                assert!((found.values[i] - values[i]).abs() < 1e-7, "{which}: {}", found.values);
+            }
+            let gram = times(found.vectors.t(), found.vectors.view());
+            assert!((&gram - &Array2::<f64>::eye(4)).iter().all(|d| d.abs() < 1e-10), "{which}");
+        }
+    }
+
+    #[test]
+    fn what_did_not_converge_says_so() {
+        let a = with_values(&Array1::from_shape_fn(300, |i| 1.0 - 1e-4 * i as f64));
+        let search = Search { tolerance: 1e-10, max_sweeps: 3, seed: 0 };
+        let found = leading(300, 3, &search, |v| Ok(times(a.view(), v))).unwrap();
+        assert!(!found.converged && found.sweeps == 3);
+    }
+
+    #[test]
+    fn leading_refuses_nonsense() {
+        let same = |v: ArrayView2<f64>| Ok(v.to_owned());
+        assert!(leading(3, 4, &Search::default(), same).is_err());
+        assert!(leading(3, 0, &Search::default(), same).is_err());
+        assert!(leading(300, 3, &Search::default(), |v| Ok(v.mapv(|_| f64::NAN))).is_err());
+        assert!(leading(300, 3, &Search::default(), |_| Err(Error::Interrupted)).is_err());
+    }
+
+    #[test]
+    fn a_decomposition_has_the_same_bits_with_one_thread_and_many() {
+        let a = with_values(&Array1::from_shape_fn(700, |i| 0.99f64.powi(i as i32)));
+        let run = |count| {
+            threads::set_count(count);
+            let found = symmetric(a.view()).unwrap();
+            threads::set_count(0);
+            found
+        };
+        assert_eq!(run(1), run(4));
+    }
+
+    #[test]
+    fn leading_has_the_same_bits_with_one_thread_and_many() {
+        let a = with_values(&Array1::from_shape_fn(400, |i| 0.95f64.powi(i as i32)));
+        let run = |count| {
+            threads::set_count(count);
+            let found = leading(400, 30, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
+            threads::set_count(0);
+            (found.values, found.vectors)
+        };
+        assert_eq!(run(1), run(3));
     }
 }

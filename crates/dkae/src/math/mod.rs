@@ -1,11 +1,13 @@
 //! The numerics everything else stands on. The only module with `unsafe` code, and the only one that calls a GEMM crate.
 
+pub mod check;
 pub mod cholesky;
 pub mod distance;
 pub mod eigen;
 pub mod elementwise;
 pub mod gemm;
 pub mod rng;
+pub mod solve;
 pub mod threads;
 pub mod vector;
 pub mod wide;

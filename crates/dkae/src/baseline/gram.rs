@@ -1,0 +1,190 @@
+//! Products with a kernel matrix that is never whole: `P V` from square tiles of P, computed when needed.
+//!
+//! P is symmetric, so a tile between two different blocks of rows serves both: `out_I += P_IJ V_J` and
+//! `out_J += P_IJ^T V_I`. Tiles are kept, in f32, as long as they fit a stated limit on memory; the others are computed
+//! again for every product. With room for half of n^2 numbers every tile is computed once in all.
+//!
+//! The order is that of a tournament in which every block of rows meets every other one: in each round every block
+//! appears in one tile only, so the tiles of a round run in parallel without sharing results, and every result is summed
+//! in the order of the rounds, whatever the number of threads.
+
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, Zip, s};
+use rayon::prelude::*;
+
+use crate::math::{gemm, threads};
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// Rows per block: a tile of 2 MB, which a core's own cache holds between its two uses; a multiple of 64, the rows of a
+/// product that AVX-512 takes at a time.
+const BLOCK: usize = 704;
+
+/// Computes the kernel between two ranges of rows.
+pub type Tile<'a> = dyn Fn(Range<usize>, Range<usize>, ArrayViewMut2<f32>) -> Result<()> + Sync + 'a;
+
+/// The kernel matrix of `n` rows.
+pub struct Gram<'a> {
+    n: usize,
+    tile: &'a Tile<'a>,
+    /// Pairs of blocks; in one round no block appears twice.
+    rounds: Vec<Vec<(usize, usize)>>,
+    /// One place for each tile that may be kept, in the order of the rounds.
+    kept: Vec<OnceLock<Array2<f32>>>,
+    blocks: Vec<Range<usize>>,
+}
+
+impl<'a> Gram<'a> {
+    /// The kernel matrix of `n` rows, with at most `cache_mb` megabytes (10^6 bytes) of kept tiles.
+    pub fn new(n: usize, cache_mb: usize, tile: &'a Tile<'a>) -> Self {
+        let blocks: Vec<_> = (0..n).step_by(BLOCK).map(|i| i..(i + BLOCK).min(n)).collect();
+        let rounds = tournament(blocks.len());
+        let tiles: usize = rounds.iter().map(Vec::len).sum();
+        let fit = cache_mb.saturating_mul(1_000_000) / (4 * BLOCK * BLOCK);
+        Self { n, tile, rounds, kept: (0..tiles.min(fit)).map(|_| OnceLock::new()).collect(), blocks }
+    }
+
+    /// `P V`; the products are f32, the sums over blocks f64.
+    pub fn times(&self, v: ArrayView2<f64>, progress: &dyn Progress) -> Result<Array2<f64>> {
+        assert_eq!(v.nrows(), self.n, "rows of the vectors");
+        let columns = v.ncols();
+        let v = v.mapv(|v| v as f32);
+        let part = |i: usize| v.slice(s![self.blocks[i].clone(), ..]);
+        let mut out = Array2::zeros((self.n, columns));
+        let sums: Vec<Mutex<ArrayViewMut2<f64>>> = out.axis_chunks_iter_mut(Axis(0), BLOCK).map(Mutex::new).collect();
+        let add = |i: usize, tile: ArrayView2<f32>, v: ArrayView2<f32>| {
+            // Contiguous along the many rows, which is how the product is fastest.
+            let mut product = Array2::zeros((tile.nrows(), columns).f());
+            gemm::sequential(1.0, tile, v, 0.0, product.view_mut());
+            // Nobody else has this block in this round.
+            let mut sum = sums[i].lock().unwrap_or_else(PoisonError::into_inner);
+            Zip::from(&mut *sum).and(&product).for_each(|s, &p| *s += f64::from(p));
+        };
+        let mut first = 0;
+        for round in &self.rounds {
+            if progress.stop() {
+                return Err(Error::Interrupted);
+            }
+            threads::run(|| {
+                round.par_iter().enumerate().try_for_each(|(k, &(i, j))| {
+                    let place = self.kept.get(first + k);
+                    let computed;
+                    let tile = match place.and_then(OnceLock::get) {
+                        Some(kept) => kept.view(),
+                        None => {
+                            let (rows, columns) = (self.blocks[i].clone(), self.blocks[j].clone());
+                            let mut fresh = Array2::zeros((rows.len(), columns.len()));
+                            (self.tile)(rows, columns, fresh.view_mut())?;
+                            match place {
+                                Some(place) => place.get_or_init(|| fresh).view(),
+                                None => {
+                                    computed = fresh;
+                                    computed.view()
+                                }
+                            }
+                        }
+                    };
+                    add(i, tile, part(j));
+                    if i != j {
+                        add(j, tile.t(), part(i));
+                    }
+                    Ok(())
+                })
+            })?;
+            first += round.len();
+        }
+        drop(sums);
+        Ok(out)
+    }
+}
+
+/// Every pair of `count` blocks once, and every block with itself, in rounds without repetition.
+///
+/// The circle method: one block stays, the others move around it by one place a round.
+fn tournament(count: usize) -> Vec<Vec<(usize, usize)>> {
+    let mut rounds = vec![(0..count).map(|i| (i, i)).collect::<Vec<_>>()];
+    // An odd one out meets nobody.
+    let seats = count + count % 2;
+    for round in 0..seats.saturating_sub(1) {
+        let turning = seats - 1;
+        let pair = |k: usize| ((round + k) % turning, (round + turning - k) % turning);
+        let pairs = std::iter::once((round, turning)).chain((1..seats / 2).map(pair));
+        let pairs = pairs.filter(|&(i, j)| i < count && j < count);
+        rounds.push(pairs.map(|(i, j)| (i.min(j), i.max(j))).collect());
+    }
+    rounds.retain(|round| !round.is_empty());
+    rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn a_tournament_has_every_pair_once_and_no_block_twice_a_round() {
+        for count in 1..12 {
+            let rounds = tournament(count);
+            let mut all: Vec<_> = rounds.concat();
+            all.sort_unstable();
+            let want: Vec<_> = (0..count).flat_map(|i| (i..count).map(move |j| (i, j))).collect();
+            assert_eq!(all, want, "{count}");
+            for round in &rounds[1..] {
+                let mut seen: Vec<_> = round.iter().flat_map(|&(i, j)| [i, j]).collect();
+                seen.sort_unstable();
+                seen.dedup();
+                assert_eq!(seen.len(), 2 * round.len(), "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_agree_with_the_whole_matrix_whatever_is_kept() {
+        let n = 2200;
+        let entry = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f32);
+        let calls = AtomicUsize::new(0);
+        let tile = |rows: Range<usize>, columns: Range<usize>, mut out: ArrayViewMut2<f32>| {
+            calls.fetch_add(1, Relaxed);
+            for ((i, j), v) in out.indexed_iter_mut() {
+                *v = entry(rows.start + i, columns.start + j);
+            }
+            Ok(())
+        };
+        let v = Array2::from_shape_fn((n, 2), |(i, j)| ((i * (j + 1)) as f64 * 0.37).sin());
+        let want = |i: usize, c: usize| (0..n).map(|j| f64::from(entry(i, j)) * v[[j, c]]).sum::<f64>();
+        let mut results = Vec::new();
+        // Four blocks, ten tiles of up to 1.98 MB: none kept, four kept, all kept.
+        for (cache_mb, second_pass) in [(0, 10), (8, 6), (100, 0)] {
+            let gram = Gram::new(n, cache_mb, &tile);
+            calls.store(0, Relaxed);
+            gram.times(v.view(), &Silent).unwrap();
+            assert_eq!(calls.swap(0, Relaxed), 10);
+            results.push(gram.times(v.view(), &Silent).unwrap());
+            assert_eq!(calls.load(Relaxed), second_pass);
+        }
+        assert!(results.iter().all(|r| *r == results[0]));
+        for i in (0..n).step_by(97) {
+            for c in 0..2 {
+                assert!((results[0][[i, c]] - want(i, c)).abs() < 1e-5, "{i} {c}");
+            }
+        }
+    }
+
+    #[test]
+    fn errors_and_stops_end_a_product() {
+        let broken = |_: Range<usize>, _: Range<usize>, _: ArrayViewMut2<f32>| Err(Error::Data("no".into()));
+        assert!(Gram::new(5, 1, &broken).times(Array2::zeros((5, 1)).view(), &Silent).is_err());
+        struct Impatient;
+        impl Progress for Impatient {
+            fn stop(&self) -> bool {
+                true
+            }
+        }
+        let fine = |_: Range<usize>, _: Range<usize>, _: ArrayViewMut2<f32>| Ok(());
+        let stopped = Gram::new(5, 1, &fine).times(Array2::zeros((5, 1)).view(), &Impatient);
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+    }
+}

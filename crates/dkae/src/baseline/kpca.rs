@@ -1,0 +1,421 @@
+//! Kernel principal component analysis: PCA in the space where inner products are a kernel (Schölkopf, Smola and Müller
+//! 1998).
+//!
+//! With the kernel matrix K of the rows, centred as `H K H` with `H = I - 1 1^T / n` (or left as it is), and its leading
+//! eigenpairs (lambda_i, v_i), the scores of the rows are `v_i sqrt(lambda_i)`. A new row x with kernel values k(x) to the
+//! rows of the fit has the scores `(k(x) - k_mean)^T v_i / sqrt(lambda_i)`, where k_mean is the mean row of K: the Nyström
+//! formula. (v_i sums to zero, so the other terms of the centring drop out.) Uncentred, k_mean is zero.
+//!
+//! The eigenpairs come from products `K V` ([`eigen::leading`]), so K is never whole. It may be given
+//! - as a kernel and rows ([`Kpca::fit`]): the model embeds new rows by itself;
+//! - as any prior, a precomputed matrix among them ([`Kpca::fit_prior`]): new rows are embedded from their kernel values;
+//! - by its factors, `K = F F^T` ([`Kpca::fit_factors`]): not even tiles of K are computed, and a new row needs only its own
+//!   factors, `z = (f - f_mean) W` with `W = (F - f_mean)^T V / sqrt(lambda)`.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+
+use super::gram::{Gram, Tile};
+use crate::kernel::{Factors, Kernel, Prior};
+use crate::math::{check, eigen, gemm};
+use crate::method::Embed;
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// Settings of kernel PCA.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kpca {
+    /// How many components, at most the number of rows. Default 2.
+    pub components: usize,
+    /// Whether to subtract the mean in the kernel's space. Default true.
+    pub centred: bool,
+    /// Megabytes for tiles of the kernel matrix that are kept between products; what does not fit is computed again
+    /// for each of them. 0 keeps nothing. n rows fit whole in `n^2 / 500 000`. Default 512.
+    pub cache_mb: usize,
+    /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-4; the f32 products
+    /// allow little more.
+    pub tolerance: f64,
+    /// The most products with the kernel matrix. Default 40.
+    pub max_sweeps: usize,
+    /// Seeds the random start of the eigenvectors; the result does not depend on it beyond the tolerance. Default 0.
+    pub seed: u64,
+}
+
+impl Default for Kpca {
+    fn default() -> Self {
+        Self { components: 2, centred: true, cache_mb: 512, tolerance: 1e-4, max_sweeps: 40, seed: 0 }
+    }
+}
+
+/// Eigenpairs of a kernel matrix, and what new rows need.
+#[derive(Clone, Debug)]
+pub struct Spectrum {
+    /// The eigenvalues, largest first; those that rounding made up or below zero are zero.
+    pub values: Array1<f64>,
+    /// The eigenvectors, one column for each value.
+    pub vectors: Array2<f64>,
+    /// Whether every pair met the tolerance within the limit on sweeps.
+    pub converged: bool,
+    /// Products with the kernel matrix that were needed.
+    pub sweeps: usize,
+    /// `v / sqrt(lambda)`, zero where lambda is.
+    alphas: Array2<f32>,
+    /// `k_mean^T alphas`.
+    offset: Array1<f32>,
+}
+
+/// Kernel PCA of rows under a kernel.
+pub struct KpcaModel {
+    kernel: Box<dyn Kernel>,
+    x: Array2<f32>,
+    /// The eigenpairs.
+    pub spectrum: Spectrum,
+}
+
+/// Kernel PCA through the factors of the kernel matrix.
+#[derive(Clone, Debug)]
+pub struct FactorKpca {
+    /// The eigenpairs.
+    pub spectrum: Spectrum,
+    /// `(F - f_mean)^T V / sqrt(lambda)`.
+    weights: Array2<f32>,
+    /// `f_mean^T weights`.
+    offset: Array1<f32>,
+}
+
+/// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
+const NOTHING: f64 = 1e-6;
+
+impl Kpca {
+    /// Kernel PCA of the rows of `x`, of which the model keeps a copy for new rows.
+    pub fn fit(&self, kernel: Box<dyn Kernel>, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<KpcaModel> {
+        check::rows("rows for kernel PCA", x)?;
+        let spectrum = self.fit_rows(&*kernel, x, progress)?;
+        Ok(KpcaModel { kernel, x: x.to_owned(), spectrum })
+    }
+
+    pub(super) fn fit_rows(
+        &self,
+        kernel: &dyn Kernel,
+        x: ArrayView2<f32>,
+        progress: &dyn Progress,
+    ) -> Result<Spectrum> {
+        self.fit_tiles(x.nrows(), progress, &|rows, columns, out| {
+            kernel.between(x.slice(s![rows, ..]), x.slice(s![columns, ..]), out)
+        })
+    }
+
+    /// Kernel PCA of a prior.
+    pub fn fit_prior(&self, prior: &dyn Prior, progress: &dyn Progress) -> Result<Spectrum> {
+        let tile = |rows: Range<usize>, columns: Range<usize>, out: ArrayViewMut2<f32>| {
+            prior.block(&rows.collect::<Vec<_>>(), &columns.collect::<Vec<_>>(), out);
+            Ok(())
+        };
+        self.fit_tiles(prior.len(), progress, &tile)
+    }
+
+    fn fit_tiles(&self, n: usize, progress: &dyn Progress, tile: &Tile) -> Result<Spectrum> {
+        let gram = Gram::new(n, self.cache_mb, tile);
+        self.eigenpairs(n, progress, |v| gram.times(v, progress))
+    }
+
+    /// Kernel PCA of `F F^T`.
+    pub fn fit_factors(&self, factors: &dyn Factors, progress: &dyn Progress) -> Result<FactorKpca> {
+        let n = factors.len();
+        let spectrum = self.eigenpairs(n, progress, |v| {
+            let inner = factors.transpose_times(v.mapv(|v| v as f32).view());
+            Ok(factors.times(inner.view()).mapv(f64::from))
+        })?;
+        // The alphas of a centred matrix sum to zero, so centring F changes nothing here but rounding.
+        let weights = factors.transpose_times(spectrum.alphas.view());
+        let offset = if self.centred {
+            let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f32).view());
+            mean.column(0).dot(&weights)
+        } else {
+            Array1::zeros(self.components)
+        };
+        Ok(FactorKpca { spectrum, weights, offset })
+    }
+
+    fn eigenpairs(
+        &self,
+        n: usize,
+        progress: &dyn Progress,
+        apply: impl Fn(ArrayView2<f64>) -> Result<Array2<f64>>,
+    ) -> Result<Spectrum> {
+        check::components(self.components, n, "the number of rows")?;
+        let mut means = None;
+        let mut sweep = 0;
+        let search = eigen::Search { tolerance: self.tolerance, max_sweeps: self.max_sweeps, seed: self.seed };
+        let found = eigen::leading(n, self.components, &search, |v| {
+            if progress.stop() {
+                return Err(Error::Interrupted);
+            }
+            let w = if self.centred {
+                let v = &v - &v.sum_axis(Axis(0)).mapv(|s| s / n as f64);
+                let mut w = if means.is_none() {
+                    // The mean row of K rides along with the first product.
+                    let ones = Array2::from_elem((n, 1), 1.0 / n as f64);
+                    let both = ndarray::concatenate![Axis(1), v, ones];
+                    let w = apply(both.view())?;
+                    means = Some(w.column(v.ncols()).to_owned());
+                    w.slice(s![.., ..v.ncols()]).to_owned()
+                } else {
+                    apply(v.view())?
+                };
+                w -= &w.sum_axis(Axis(0)).mapv(|s| s / n as f64);
+                w
+            } else {
+                apply(v)?
+            };
+            sweep += 1;
+            progress.step("products with the kernel matrix", sweep, self.max_sweeps as u64);
+            Ok(w)
+        })?;
+        let largest = found.values.first().copied().unwrap_or(0.0);
+        let values = found.values.mapv(|v| if v > NOTHING * largest.max(0.0) { v } else { 0.0 });
+        let scale = values.mapv(|v| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 });
+        let alphas = &found.vectors * &scale;
+        let offset = match means {
+            Some(means) => means.dot(&alphas).mapv(|v| v as f32),
+            None => Array1::zeros(self.components),
+        };
+        Ok(Spectrum {
+            values,
+            vectors: found.vectors,
+            converged: found.converged,
+            sweeps: found.sweeps,
+            alphas: alphas.mapv(|v| v as f32),
+            offset,
+        })
+    }
+}
+
+impl Spectrum {
+    /// The scores of the rows of the fit, `v sqrt(lambda)`.
+    pub fn scores(&self) -> Array2<f32> {
+        (&self.vectors * &self.values.mapv(f64::sqrt)).mapv(|v| v as f32)
+    }
+
+    /// The scores of new rows from their kernel values: `k` has one row for each of them and one column for each row of
+    /// the fit.
+    pub fn project(&self, k: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check::width("kernel values of new rows", k, self.alphas.nrows())?;
+        let mut z = Array2::zeros((k.nrows(), self.alphas.ncols()));
+        gemm::product(1.0, k, self.alphas.view(), 0.0, z.view_mut());
+        z -= &self.offset;
+        Ok(z)
+    }
+
+    /// The same with only the components numbered `kept`, in that order.
+    pub(super) fn select(&self, kept: &[usize]) -> Self {
+        Self {
+            values: self.values.select(Axis(0), kept),
+            vectors: self.vectors.select(Axis(1), kept),
+            converged: self.converged,
+            sweeps: self.sweeps,
+            alphas: self.alphas.select(Axis(1), kept),
+            offset: self.offset.select(Axis(0), kept),
+        }
+    }
+}
+
+/// Scores of new rows under a kernel, by blocks of at most 32 MB of kernel values.
+pub(super) fn project_rows(
+    kernel: &dyn Kernel,
+    fitted: ArrayView2<f32>,
+    spectrum: &Spectrum,
+    x: ArrayView2<f32>,
+) -> Result<Array2<f32>> {
+    check::width("rows to embed", x, fitted.ncols())?;
+    let rows = (8_000_000 / fitted.nrows()).clamp(16, 1024).min(x.nrows().max(1));
+    let mut z = Array2::zeros((x.nrows(), spectrum.values.len()));
+    let mut k = Array2::zeros((rows, fitted.nrows()));
+    for (x, mut z) in x.axis_chunks_iter(Axis(0), rows).zip(z.axis_chunks_iter_mut(Axis(0), rows)) {
+        let mut k = k.slice_mut(s![..x.nrows(), ..]);
+        kernel.between(x, fitted, k.view_mut())?;
+        z.assign(&spectrum.project(k.view())?);
+    }
+    Ok(z)
+}
+
+impl Embed for KpcaModel {
+    fn input_width(&self) -> usize {
+        self.x.ncols()
+    }
+
+    fn width(&self) -> usize {
+        self.spectrum.values.len()
+    }
+
+    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        project_rows(&*self.kernel, self.x.view(), &self.spectrum, x)
+    }
+}
+
+impl FactorKpca {
+    /// The scores of new rows from their own factors.
+    pub fn project(&self, factors: &dyn Factors) -> Result<Array2<f32>> {
+        let (expected, found) = (self.weights.nrows(), factors.width());
+        if expected != found {
+            return Err(Error::Data(format!(
+                "factors of new rows: expected {expected} columns, as in the fit, found {found}"
+            )));
+        }
+        Ok(factors.times(self.weights.view()) - &self.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::rbf::Rbf;
+    use crate::fixture::Fixture;
+    use crate::math::threads;
+    use crate::progress::Silent;
+    use ndarray::array;
+
+    struct Poly;
+    impl Kernel for Poly {
+        fn prior<'a>(&'a self, _: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
+            unreachable!("kernel PCA of rows asks between() alone")
+        }
+        fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {
+            out.assign(&a.dot(&b.t()).mapv(|v| (0.1 * v + 1.0).powi(3)));
+            Ok(())
+        }
+        fn describe(&self) -> String {
+            "poly".into()
+        }
+    }
+
+    struct Precomputed(Array2<f32>);
+    impl Prior for Precomputed {
+        fn len(&self) -> usize {
+            self.0.nrows()
+        }
+        fn block(&self, rows: &[usize], columns: &[usize], mut out: ArrayViewMut2<f32>) {
+            out.assign(&self.0.select(Axis(0), rows).select(Axis(1), columns));
+        }
+    }
+
+    fn settings(components: usize) -> Kpca {
+        Kpca { components, ..Kpca::default() }
+    }
+
+    /// Equal up to the sign of each column, to `tolerance` of the largest entry.
+    fn same(a: &Array2<f32>, b: &Array2<f32>, tolerance: f32) -> bool {
+        let scale = b.iter().fold(0.0f32, |s, v| s.max(v.abs()));
+        a.dim() == b.dim()
+            && a.columns().into_iter().zip(b.columns()).all(|(a, b)| {
+                let sign = if a.dot(&b) < 0.0 { -1.0 } else { 1.0 };
+                a.iter().zip(b).all(|(a, b)| (a - sign * b).abs() <= tolerance * scale)
+            })
+    }
+
+    #[test]
+    fn agrees_with_scikit_learn_for_formulas() {
+        let f = Fixture::load("kpca");
+        let (x, new) = (f.array("x"), f.array("new"));
+        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(Rbf { gamma: 0.3 })), ("poly", Box::new(Poly))];
+        for (name, kernel) in kernels {
+            let model = settings(4).fit(kernel, x.view(), &Silent).unwrap();
+            for (a, b) in model.spectrum.values.iter().zip(f.list(&format!("{name}_values"))) {
+                assert!((a / b - 1.0).abs() < 1e-5, "{name}: {a} {b}");
+            }
+            let want = f.array(&format!("{name}_scores"));
+            assert!(same(&model.spectrum.scores(), &want, 1e-5), "{name} scores");
+            assert!(same(&model.embed(x.view()).unwrap(), &want, 1e-5), "{name} scores by the formula for new rows");
+            assert!(same(&model.embed(new.view()).unwrap(), &f.array(&format!("{name}_new")), 1e-5), "{name} new");
+            assert_eq!((model.input_width(), model.width()), (4, 4));
+        }
+    }
+
+    #[test]
+    fn agrees_with_scikit_learn_for_a_precomputed_matrix_and_for_its_factors() {
+        let f = Fixture::load("kpca");
+        let (a, b) = (f.array("factors"), f.array("new_factors"));
+        let (scores, new) = (f.array("factors_scores"), f.array("factors_new"));
+        let matrix = settings(4).fit_prior(&Precomputed(a.dot(&a.t())), &Silent).unwrap();
+        assert!(same(&matrix.scores(), &scores, 1e-5));
+        assert!(same(&matrix.project(b.dot(&a.t()).view()).unwrap(), &new, 1e-5));
+        let factors = settings(4).fit_factors(&a, &Silent).unwrap();
+        assert!(same(&factors.spectrum.scores(), &scores, 1e-5));
+        assert!(same(&factors.project(&b).unwrap(), &new, 1e-5));
+        for (a, b) in factors.spectrum.values.iter().zip(f.list("factors_values")) {
+            assert!((a / b - 1.0).abs() < 1e-5);
+        }
+    }
+
+    /// Rows around a few centres: a kernel matrix with a fast spectrum, of several tiles and several Krylov blocks.
+    fn rows(n: usize) -> Array2<f32> {
+        Array2::from_shape_fn((n, 3), |(i, j)| (i % 5 * (j + 1)) as f32 + ((i * 7 + j * 3) as f32).sin())
+    }
+
+    #[test]
+    fn few_components_of_many_rows_agree_with_the_full_decomposition() {
+        let x = rows(900);
+        for centred in [true, false] {
+            let mut k = Array2::zeros((900, 900));
+            Rbf { gamma: 0.5 }.between(x.view(), x.view(), k.view_mut()).unwrap();
+            let mut k = k.mapv(f64::from);
+            if centred {
+                k -= &k.mean_axis(Axis(0)).unwrap();
+                k -= &k.mean_axis(Axis(1)).unwrap().insert_axis(Axis(1));
+            }
+            let (values, vectors) = eigen::symmetric(k.view()).unwrap();
+            let model = Kpca { centred, ..settings(6) }.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+            assert!(model.spectrum.converged && model.spectrum.sweeps > 1);
+            for i in 0..6 {
+                assert!((model.spectrum.values[i] / values[i] - 1.0).abs() < 1e-6, "{centred}: value {i}");
+                let inner = model.spectrum.vectors.column(i).dot(&vectors.column(i));
+                assert!(inner > 1.0 - 1e-5, "{centred}: vector {i}: {inner}");
+            }
+            // The formula for new rows, on the rows of the fit, is the scores themselves.
+            assert!(same(&model.embed(x.view()).unwrap(), &model.spectrum.scores(), 2e-4), "{centred}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_in_memory_and_the_number_of_threads_change_no_bit() {
+        let x = rows(1500);
+        let run = |cache_mb, count| {
+            threads::set_count(count);
+            let settings = Kpca { cache_mb, ..settings(3) };
+            let model = settings.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+            let out = model.embed(x.view()).unwrap();
+            threads::set_count(0);
+            out
+        };
+        let first = run(0, 1);
+        assert_eq!(first, run(0, 3));
+        assert_eq!(first, run(512, 2));
+    }
+
+    #[test]
+    fn equal_rows_and_low_rank_give_empty_components_and_no_error() {
+        let f = array![[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]];
+        let model = settings(4).fit_factors(&f, &Silent).unwrap();
+        assert!(model.spectrum.values[0] > 1.0 && model.spectrum.values.iter().skip(1).all(|&v| v == 0.0));
+        let z = model.project(&f).unwrap();
+        assert!(z.iter().all(|v| v.is_finite()));
+        assert!((&z - &model.spectrum.scores()).iter().all(|d| d.abs() < 1e-5));
+        let flat = settings(2).fit(Box::new(Rbf { gamma: 1.0 }), Array2::ones((4, 3)).view(), &Silent).unwrap();
+        assert!(flat.spectrum.values.iter().all(|&v| v < 1e-6));
+    }
+
+    #[test]
+    fn bad_input_is_an_error() {
+        let rbf = || Box::new(Rbf { gamma: 1.0 });
+        assert!(settings(6).fit(rbf(), rows(5).view(), &Silent).is_err());
+        assert!(settings(0).fit(rbf(), rows(5).view(), &Silent).is_err());
+        assert!(settings(1).fit(rbf(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
+        assert!(settings(1).fit_prior(&Precomputed(array![[1.0, f32::NAN], [0.0, 1.0]]), &Silent).is_err());
+        let model = settings(2).fit(rbf(), rows(5).view(), &Silent).unwrap();
+        assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
+        assert!(model.spectrum.project(Array2::zeros((2, 4)).view()).is_err());
+        let factors = settings(1).fit_factors(&rows(5), &Silent).unwrap();
+        assert!(factors.project(&Array2::zeros((2, 4))).is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! What every method asks of the rows it is given, in one place and in the same words.
+
+use ndarray::ArrayView2;
+
+use crate::{Error, Result};
+
+/// At least one row and one column, and every value finite. `what` names the rows in the message.
+pub fn rows(what: &str, x: ArrayView2<f32>) -> Result<()> {
+    if x.is_empty() {
+        let (n, d) = x.dim();
+        return Err(Error::Data(format!("{what}: expected at least one row and one column, found {n} x {d}")));
+    }
+    for (i, row) in x.rows().into_iter().enumerate() {
+        if let Some(j) = row.iter().position(|v| !v.is_finite()) {
+            return Err(Error::Data(format!(
+                "{what}: row {i}, column {j} (from 0) is {}; replace or drop values that are not finite",
+                row[j]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The same number of columns as the rows of the fit.
+pub fn width(what: &str, x: ArrayView2<f32>, expected: usize) -> Result<()> {
+    if x.ncols() == expected {
+        return Ok(());
+    }
+    Err(Error::Data(format!(
+        "{what}: expected {expected} columns, as in the rows of the fit, found {}; were they prepared the same way?",
+        x.ncols()
+    )))
+}
+
+/// Between 1 and `most` components, which is what `why` allows.
+pub fn components(wanted: usize, most: usize, why: &str) -> Result<()> {
+    if (1..=most).contains(&wanted) {
+        return Ok(());
+    }
+    Err(Error::setting("components", format!("expected 1 to {most} ({why}), found {wanted}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, array};
+
+    #[test]
+    fn the_message_names_the_place() {
+        let message = rows("rows", array![[0.0, 1.0], [2.0, f32::NAN]].view()).unwrap_err().to_string();
+        assert!(message.contains("row 1, column 1"), "{message}");
+        assert!(rows("rows", Array2::zeros((0, 3)).view()).is_err());
+        assert!(rows("rows", array![[0.0, f32::INFINITY]].view()).is_err());
+        assert!(rows("rows", array![[0.0, 1.0]].view()).is_ok());
+        assert!(width("rows", array![[0.0, 1.0]].view(), 3).is_err());
+        assert!(components(0, 3, "rows").is_err() && components(4, 3, "rows").is_err());
+    }
+}
