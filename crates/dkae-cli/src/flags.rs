@@ -168,10 +168,10 @@ pub struct RowFlags {
     #[arg(long, value_name = "N")]
     pub take: Option<usize>,
     /// Shares of training, validation and test rows [default: 0.7,0.15,0.15]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3, conflicts_with = "split_by")]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', conflicts_with = "split_by")]
     pub split: Option<Vec<f64>>,
     /// Groups (see --group) for training, validation and test
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3)]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub split_by: Option<Vec<String>>,
     /// auto, none, unit (each feature to [0,1]), unit-all (one range for all, as pictures want) or standard [default: auto]
     #[arg(long, value_name = "SCALE")]
