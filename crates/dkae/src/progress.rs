@@ -1,5 +1,4 @@
 //! How long work talks to whoever waits for it: progress out, a wish to stop in.
-
 /// What a long computation reports to and asks.
 pub trait Progress: Sync {
     /// `done` of `total` pieces of `what` are finished.
@@ -9,7 +8,6 @@ pub trait Progress: Sync {
         false
     }
 }
-
 /// Nobody is waiting: says nothing, never stops.
 pub struct Silent;
 impl Progress for Silent {}

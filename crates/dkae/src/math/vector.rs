@@ -179,6 +179,18 @@ fn total<const N: usize>(sums: &[f64; N]) -> f64 {
     sums.iter().sum()
 }
 
+/// Asks for a row that will be read soon, so that it is in cache by then: for rows visited in random order.
+pub fn prefetch(row: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row.chunks(16) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint and never faults; the address is that of a live slice anyway.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
+
 /// Where a largest value was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Best {

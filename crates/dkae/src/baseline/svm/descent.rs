@@ -81,7 +81,12 @@ pub(super) fn solve(
             progress.step("linear SVM", sweep as u64, settings.max_iterations as u64);
             let mut order: Vec<usize> = (0..n).collect();
             rng::shuffle(&mut rng::stream(settings.seed, rng::Purpose::Descent, 0, sweep as u64), &mut order);
-            for &i in &order {
+            // Only rows that some class still looks at; the next one is on its way while this one is used.
+            order.retain(|&i| group.iter().any(|s| !s.fit.converged && s.active[i]));
+            for (place, &i) in order.iter().enumerate() {
+                if let Some(&next) = order.get(place + 1) {
+                    vector::prefetch(problem.row(next));
+                }
                 for state in group.iter_mut().filter(|s| !s.fit.converged && s.active[i]) {
                     state.visit(i, problem.row(i), problem.bias, diagonal[i], upper, extra);
                 }

@@ -11,8 +11,8 @@
 //! f is made of pieces of parabolas, so Newton steps with an exact search along each direction end after finitely many
 //! (Keerthi and DeCoste 2005). Each direction `H s = -g` comes from conjugate gradients, whose products `X^T (A .* (X p))`
 //! go over the rows once for all open classes and touch only those inside the margin: a tenth of them for digits.
-//! (As two matrix products over all rows and classes they took four times as long: the factors are too thin to repay
-//! packing.)
+//! (As two thin matrix products over all rows they cost more on digits and as much on pictures of which nearly all rows
+//! are inside.)
 //!
 //! What makes few products enough is the preconditioner. `X^T X` over all rows, computed once, scaled by the share r of rows
 //! inside the margin, is close to `X_A^T X_A` for every class, so one Cholesky factor of `I + 2C r X^T X` serves them all.
@@ -162,7 +162,8 @@ impl<'a> Newton<'a> {
     }
 
     /// Conjugate gradients for `H s = -g` in every open problem, until the residual is a tenth of the gradient: closer
-    /// would be wasted, since the rows inside the margin change with the step.
+    /// would be wasted, since the rows inside the margin change with the step. (Digits took 241 products in all; with three
+    /// tenths 315, with three hundredths 296.)
     fn directions(
         &self,
         gradient: &Array2<f64>,
