@@ -89,7 +89,8 @@ impl Isomap {
             let paths = paths(&graph, &landmarks, progress)?;
             let between = Between { paths: paths.view(), landmarks: &landmarks };
             // A dissimilarity matrix is small (landmarks only), so it need not be kept a second time.
-            let kpca = Kpca { components: self.components, cache_mb: 0, max_sweeps: 200, ..Kpca::default() };
+            let kpca =
+                Kpca { components: self.components, cache_mb: 0, tolerance: 1e-5, max_sweeps: 200, ..Kpca::default() };
             let spectrum = kpca.fit_prior(&between, progress)?;
             // The matrix of paths between all rows is symmetric as it is.
             let to_landmarks = if count == n { paths } else { paths.t().as_standard_layout().into_owned() };

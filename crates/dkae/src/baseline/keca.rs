@@ -30,7 +30,7 @@ pub struct Keca {
     pub width: f64,
     /// Megabytes for tiles of the kernel matrix, as in [`Kpca`]. Default 512.
     pub cache_mb: usize,
-    /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-4.
+    /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-3.
     pub tolerance: f64,
     /// The most products with the kernel matrix. Default 40.
     pub max_sweeps: usize,

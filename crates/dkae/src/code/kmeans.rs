@@ -6,10 +6,11 @@
 //! probability proportional to the squared distance from those chosen; of `2 + ln k` draws the best is taken.
 //! A centroid that loses all its rows takes the row that is farthest from its own centroid.
 //!
-//! Distances come from GEMM on rows less the mean row (far from zero, `|x|^2 - 2 x.c + |c|^2` would cancel); centroids are
-//! means in f64, each summed in row order by one thread, so the result does not depend on the number of threads.
+//! Distances come from GEMM on a copy of the rows less their mean (far from zero, `|x|^2 - 2 x.c + |c|^2` would cancel);
+//! centroids are means in f64, each summed in row order by one thread, so the result does not depend on the number of
+//! threads.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::RngExt;
 use rayon::prelude::*;
 
@@ -118,7 +119,7 @@ impl KMeans {
     /// k-means++ with several draws for each centroid; centroids less the mean row.
     fn start(&self, rows: &Rows, restart: u64) -> Array2<f64> {
         let mut rng = stream(self.seed, Purpose::KMeans, restart, 0);
-        let (n, k) = (rows.x.nrows(), self.clusters);
+        let (n, k) = (rows.centred.nrows(), self.clusters);
         let trials = 2 + (k as f64).ln() as usize;
         let mut chosen = vec![below(&mut rng, n)];
         let mut nearest = rows.distances_to(&chosen).column(0).to_owned();
@@ -149,7 +150,7 @@ impl KMeans {
             chosen.push(draws[best]);
             nearest = distances.column(best).to_owned();
         }
-        rows.x.select(Axis(0), &chosen).mapv(f64::from) - &rows.mean
+        rows.centred.select(Axis(0), &chosen).mapv(f64::from)
     }
 
     fn lloyd(&self, rows: &Rows, start: Array2<f64>, progress: &dyn Progress) -> Result<KMeansModel> {
@@ -178,41 +179,35 @@ impl KMeans {
 }
 
 /// Rows, and what is the same for every start.
-struct Rows<'a> {
-    x: ArrayView2<'a, f32>,
+struct Rows {
     mean: Array1<f64>,
+    /// The rows less their mean.
+    centred: Array2<f32>,
+    /// Their squared norms.
+    norms: Array1<f32>,
     /// The mean variance of a column.
     variance: f64,
 }
 
-impl<'a> Rows<'a> {
-    fn new(x: ArrayView2<'a, f32>) -> Self {
+impl Rows {
+    fn new(x: ArrayView2<f32>) -> Self {
         let mean = pca::mean(x);
-        let squares: Vec<f64> = x
-            .axis_chunks_iter(Axis(0), ROWS)
-            .into_par_iter()
-            .map(|block| {
-                let square = |row: ndarray::ArrayView1<f32>| -> f64 {
-                    row.iter().zip(&mean).map(|(&v, m)| (f64::from(v) - m).powi(2)).sum()
-                };
-                block.rows().into_iter().map(square).sum()
-            })
-            .collect();
-        let variance = squares.iter().sum::<f64>() / x.len() as f64;
-        Self { x, mean, variance }
+        let mut centred = x.to_owned();
+        centred.axis_iter_mut(Axis(0)).into_par_iter().for_each(|mut row| {
+            row.zip_mut_with(&mean, |v, m| *v = (f64::from(*v) - m) as f32);
+        });
+        let norms = distance::squared_norms(centred.view());
+        let variance = norms.iter().map(|&v| f64::from(v)).sum::<f64>() / x.len() as f64;
+        Self { mean, centred, norms, variance }
     }
 
     /// Squared distances of all rows to the rows numbered `to`, one column for each.
     fn distances_to(&self, to: &[usize]) -> Array2<f32> {
-        let mean = self.mean.mapv(|v| v as f32);
-        let b = self.x.select(Axis(0), to) - &mean;
-        let mut out = Array2::zeros((self.x.nrows(), to.len()));
-        out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().zip(self.x.axis_chunks_iter(Axis(0), ROWS)).for_each(
-            |(out, a)| {
-                let a = &a - &mean;
-                distance::squared_distances(a.view(), b.view(), out);
-            },
-        );
+        let mut out = Array2::zeros((self.centred.nrows(), to.len()));
+        gemm::product(-2.0, self.centred.view(), self.centred.select(Axis(0), to).t(), 0.0, out.view_mut());
+        for (mut row, &own) in out.rows_mut().into_iter().zip(&self.norms) {
+            row.iter_mut().zip(to).for_each(|(d, &j)| *d = (*d + own + self.norms[j]).max(0.0));
+        }
         // A row is at distance zero from itself, whatever rounding says.
         for (j, &i) in to.iter().enumerate() {
             out[[i, j]] = 0.0;
@@ -222,12 +217,13 @@ impl<'a> Rows<'a> {
 
     /// The nearest centroid of every row (of equals the first) and the squared distance to it.
     fn assign(&self, centroids: &Array2<f32>) -> (Vec<u32>, Vec<f32>) {
-        let mean = self.mean.mapv(|v| v as f32);
-        let parts: Vec<Vec<(u32, f32)>> = self
-            .x
-            .axis_chunks_iter(Axis(0), ROWS)
+        let n = self.centred.nrows();
+        let parts: Vec<Vec<(u32, f32)>> = (0..n.div_ceil(ROWS))
             .into_par_iter()
-            .map(|a| nearest((&a - &mean).view(), centroids))
+            .map(|i| {
+                let rows = i * ROWS..((i + 1) * ROWS).min(n);
+                nearest(self.centred.slice(s![rows.clone(), ..]), self.norms.slice(s![rows]), centroids)
+            })
             .collect();
         parts.into_iter().flatten().unzip()
     }
@@ -258,22 +254,20 @@ impl<'a> Rows<'a> {
             }
             centroid.fill(0.0);
             for &i in members {
-                centroid.zip_mut_with(&self.x.row(i), |c, &v| *c += f64::from(v));
+                centroid.zip_mut_with(&self.centred.row(i), |c, &v| *c += f64::from(v));
             }
             centroid /= members.len() as f64;
-            centroid -= &self.mean;
         });
         out
     }
 }
 
-/// The nearest centroid of every row and the squared distance to it.
-fn nearest(a: ArrayView2<f32>, centroids: &Array2<f32>) -> Vec<(u32, f32)> {
+/// The nearest centroid of every row and the squared distance to it; `own` is the squared norm of every row.
+fn nearest(a: ArrayView2<f32>, own: ArrayView1<f32>, centroids: &Array2<f32>) -> Vec<(u32, f32)> {
     let mut d = Array2::zeros((a.nrows(), centroids.nrows()));
     gemm::sequential(-2.0, a, centroids.t(), 0.0, d.view_mut());
     let norms = distance::squared_norms(centroids.view());
-    let own = distance::squared_norms(a);
-    let pick = |(row, own): (ndarray::ArrayView1<f32>, &f32)| {
+    let pick = |(row, own): (ArrayView1<f32>, &f32)| {
         let first = (0u32, row[0] + norms[0]);
         let (label, d) = (1..row.len()).fold(first, |best, j| {
             let d = row[j] + norms[j];
@@ -281,7 +275,7 @@ fn nearest(a: ArrayView2<f32>, centroids: &Array2<f32>) -> Vec<(u32, f32)> {
         });
         (label, (d + own).max(0.0))
     };
-    d.rows().into_iter().zip(&own).map(pick).collect()
+    d.rows().into_iter().zip(own).map(pick).collect()
 }
 
 impl KMeansModel {
@@ -295,7 +289,11 @@ impl KMeansModel {
             let parts: Vec<Vec<u32>> = x
                 .axis_chunks_iter(Axis(0), ROWS)
                 .into_par_iter()
-                .map(|a| nearest((&a - &mean).view(), &centroids).into_iter().map(|(label, _)| label).collect())
+                .map(|a| {
+                    let a = &a - &mean;
+                    let found = nearest(a.view(), distance::squared_norms(a.view()).view(), &centroids);
+                    found.into_iter().map(|(label, _)| label).collect()
+                })
                 .collect();
             Ok(parts.concat())
         })
@@ -307,7 +305,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use crate::progress::Silent;
-    use ndarray::{array, s};
+    use ndarray::array;
 
     /// Three round clouds, far from each other and from zero.
     fn clouds(n: usize) -> Array2<f32> {
