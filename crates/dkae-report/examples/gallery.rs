@@ -65,7 +65,7 @@ fn main() -> Result<()> {
         ])?,
     )?;
 
-    // Kernels: an RBF kernel of 600 rows sorted by class, and inner products of 8 components.
+    // Kernels: an RBF kernel of 600 rows sorted by class, and a power of the cosine.
     let mut order: Vec<usize> = (0..x.nrows().min(600)).collect();
     order.sort_by_key(|&i| labels[i]);
     let sorted = x.select(Dim(0), &order);
@@ -74,14 +74,15 @@ fn main() -> Result<()> {
     let inner = sorted.dot(&sorted.t());
     let rbf =
         Array2::from_shape_fn(inner.dim(), |(i, j)| (-(squares[i] + squares[j] - 2.0 * inner[[i, j]]) / 6.0).exp());
-    let codes = (&sorted - &mean).dot(&components.slice(s![..8, ..]).t());
-    let code_kernel = codes.dot(&codes.t());
+    let code_kernel =
+        Array2::from_shape_fn(inner.dim(), |(i, j)| (inner[[i, j]] / (squares[i] * squares[j]).sqrt()).powi(8));
     let groups_of_rows = groups(&classes, &names)?;
     let both = [
         Matrix { title: "Prior kernel P", values: rbf.view() },
         Matrix { title: "Code kernel C", values: code_kernel.view() },
     ];
-    let kernels = Kernels { normalise: true, ..Kernels::default() }.draw(&both, &groups_of_rows)?;
+    let kernels =
+        Kernels { normalise: true, unit: "entry / RMS".into(), ..Kernels::default() }.draw(&both, &groups_of_rows)?;
     save("kernels", &kernels)?;
     let topics = ["corporate", "economics", "government & <social>", "markets"];
     let topic_rows: Vec<usize> = classes.iter().map(|&c| [0, 0, 0, 0, 1, 2, 2, 2, 3, 3][c]).collect();
@@ -105,24 +106,24 @@ fn main() -> Result<()> {
         ..Curves::default()
     };
     let losses = [
-        Series::new("L_r train", &steps, &rt, 0),
-        Series::new("L_r validation", &steps, &rv, 0).dashed(),
-        Series::new("L_c train", &steps, &ct, 3).right(),
-        Series::new("L_c validation", &steps, &cv, 3).right().dashed(),
+        Series::new("reconstruction", &steps, &rt, 0),
+        Series::new("validation", &steps, &rv, 0).dashed(),
+        Series::new("code loss", &steps, &ct, 3).right(),
+        Series::new("validation", &steps, &cv, 3).right().dashed(),
     ];
     save("curves-two-axes", &chart.draw(&losses)?)?;
     let lambda = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
     let chart = Curves {
         x: Axis::new("λ").at(&lambda),
-        y: Axis::new("validation L_r"),
-        right: Some(Axis::new("validation L_c")),
+        y: Axis::new("reconstruction loss, validation"),
+        right: Some(Axis::new("code loss, validation")),
         ..Curves::default()
     };
     save(
         "curves-lambda",
         &chart.draw(&[
-            Series::new("L_r", &lambda, &[0.012, 0.013, 0.015, 0.02, 0.03, 0.045, 0.09], 0).marked(),
-            Series::new("L_c", &lambda, &[0.9, 0.52, 0.41, 0.36, 0.33, 0.32, 0.315], 3).marked().right(),
+            Series::new("reconstruction", &lambda, &[0.012, 0.013, 0.015, 0.02, 0.03, 0.045, 0.09], 0).marked(),
+            Series::new("code", &lambda, &[0.9, 0.52, 0.41, 0.36, 0.33, 0.32, 0.315], 3).marked().right(),
         ])?,
     )?;
     let m: Vec<f64> = (0..10).map(|i| f64::from(1 << i)).collect();
@@ -152,7 +153,8 @@ fn main() -> Result<()> {
     save("map-names", &Map::default().draw(map.slice(s![..250, ..]), &few_topics[..250], &topics)?)?;
 
     // The sheet of the demo.
-    let matrices = Kernels { normalise: true, side: 230.0, ..Kernels::default() }.draw(&both, &groups_of_rows)?;
+    let matrices = Kernels { normalise: true, unit: "entry / RMS".into(), side: 230.0, ..Kernels::default() }
+        .draw(&both, &groups_of_rows)?;
     let map = Map { width: 340.0, height: matrices.height(), ..Map::default() }.draw(
         map.slice(s![..1500, ..]),
         &labels[..1500],
@@ -163,13 +165,13 @@ fn main() -> Result<()> {
         Row { caption: "reconstruction", pictures: more.view() },
     ])?;
     let half = |axis: Axis| Curves { width: 455.0, height: 250.0, x: Axis::new("step"), y: axis, ..Curves::default() };
-    let left = half(Axis::new("L_r").log())
+    let left = half(Axis::new("mean squared error").log())
         .draw(&[Series::new("train", &steps, &rt, 0), Series::new("validation", &steps, &rv, 0).dashed()])?;
-    let right = half(Axis::new("L_c").from_zero())
+    let right = half(Axis::new("distance of the normalised kernels").from_zero())
         .draw(&[Series::new("train", &steps, &ct, 3), Series::new("validation", &steps, &cv, 3).dashed()])?;
     let sheet = Sheet {
-        title: "Digits, 64-100-50 network, λ = 0.1".into(),
-        subtitle: "3823 rows of 8 x 8 pixels; figures on held-out rows".into(),
+        title: "A sheet, as the demo draws it".into(),
+        subtitle: "pictures by 16 principal components, kernels of the inputs, losses made up".into(),
         letters: true,
     };
     save(

@@ -48,7 +48,8 @@ impl Axis {
     }
 
     fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (!self.log || value > 0.0)
+        // Beyond these ends of the doubles the width of the axis itself would overflow.
+        value.abs() <= 1e300 && (!self.log || value >= 1e-300)
     }
 }
 
@@ -168,7 +169,8 @@ impl Placed {
             (true, true) => ticks::logarithmic(lo, hi, wanted),
             (true, false) => ticks::linear(lo, hi, wanted),
         };
-        let labels = ticks::labels(&ticks, axis.log);
+        // Ticks someone chose are written with the decimals each needs: 0, 0.1, 0.25.
+        let labels = ticks::labels(&ticks, axis.log || !axis.ticks.is_empty());
         Ok(Placed { log: axis.log, lo, hi, ticks, labels, from: 0.0, to: 0.0 })
     }
 
@@ -203,7 +205,11 @@ impl Curves {
         self.check(series)?;
         let values = |right: bool| series.iter().filter(move |s| s.right == right).flat_map(|s| s.y.iter().copied());
         let title_height = if self.title.is_empty() { 0.0 } else { theme::TITLE + 8.0 };
-        let top = theme::MARGIN + title_height + theme::LABEL + 10.0;
+        // Two long labels of y axes stand one below the other.
+        let wide = |label: &str| text::width(label, theme::LABEL, false) + theme::MARGIN;
+        let stacked = self.right.as_ref().is_some_and(|r| wide(&self.y.label) + wide(&r.label) + 8.0 > self.width);
+        let raised = if stacked { theme::LABEL + 4.0 } else { 0.0 };
+        let top = theme::MARGIN + title_height + theme::LABEL + 10.0 + raised;
         let bottom = self.height - theme::MARGIN - theme::LABEL - 8.0 - theme::TICK - 4.0;
         let mut left = Placed::new(&self.y, values(false), bottom - top, 44.0, 0.05);
         // With curves on the right only, the left axis has nothing to say.
@@ -235,8 +241,12 @@ impl Curves {
 
         let mut canvas = Canvas::default();
         let style = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
-        canvas.text((theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0), &self.title, style);
-        self.axes(&mut canvas, series, (&x, has_left.then_some(&left), right.as_ref()), axis_x);
+        canvas.text(
+            (theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0),
+            &text::fit(&self.title, theme::TITLE, true, self.width - 2.0 * theme::MARGIN),
+            style,
+        );
+        self.axes(&mut canvas, series, (&x, has_left.then_some(&left), right.as_ref()), axis_x, raised);
 
         for &(at, ref name) in self.marks.iter().filter(|m| self.x.shows(m.0)) {
             let at = x.at(at);
@@ -271,10 +281,10 @@ impl Curves {
         for name in &names {
             let at = name.end.0 + 10.0;
             if (name.y - name.end.1).abs() > 3.0 {
-                canvas.line([name.end.0 + 2.0, name.end.1, at - 1.0, name.y], &name.colour, 0.75);
+                canvas.line([name.end.0 + 2.0, name.end.1, at - 3.0, name.y], &name.colour, 0.75);
             }
             let style = Style { size: theme::LABEL, bold: true, fill: &name.ink, halo: true, ..Style::default() };
-            let shown = text::fit(name.text, theme::LABEL, true, (axis_x - at - 2.0).max(names_width));
+            let shown = text::fit(name.text, theme::LABEL, true, axis_x - at);
             canvas.text((at, name.y + theme::LABEL * 0.36), &shown, style);
         }
         let listed: Vec<&str> = series.iter().map(|s| s.label).collect();
@@ -320,6 +330,7 @@ impl Curves {
         series: &[Series],
         (x, left, right): (&Placed, Option<&Placed>, Option<&Placed>),
         axis_x: f64,
+        raised: f64,
     ) {
         let vertical = left.or(right);
         let (bottom, top) = vertical.map_or((0.0, 0.0), |v| (v.from, v.to));
@@ -357,7 +368,7 @@ impl Curves {
             }
             let fill = if shade == theme::MUTED { theme::INK } else { &shade };
             canvas.text(
-                (theme::MARGIN, top - 10.0),
+                (theme::MARGIN, top - 10.0 - raised),
                 &self.y.label,
                 Style { size: theme::LABEL, fill, ..Style::default() },
             );
@@ -507,8 +518,10 @@ mod tests {
         assert!(chart.draw(&[Series::new("a", &[1.0], &[], 0)]).unwrap_err().to_string().contains("1 x values and 0"));
         assert!(chart.draw(&[Series::new("a", &[1.0], &[1.0], 0).right()]).is_err());
         assert!(Curves { width: 50.0, ..Curves::default() }.draw(&[Series::new("a", &[1.0], &[1.0], 0)]).is_err());
-        for y in [[0.0, 0.0], [1e300, 1e300], [-5.0, -5.0], [1e-300, 1e-300]] {
-            check::renders(&chart.draw(&[Series::new("a", &[1.0, 2.0], &y, 0)]).unwrap());
+        for y in [[0.0, 0.0], [1e300, 1e300], [-5.0, -5.0], [1e-300, 1e-300], [-1e300, 1e300], [1.0, 1e308]] {
+            let figure = chart.draw(&[Series::new("a", &[1.0, 2.0], &y, 0)]).unwrap();
+            assert!(!figure.svg().contains("NaN") && !figure.svg().contains("inf"), "{y:?}");
+            check::renders(&figure);
         }
     }
 

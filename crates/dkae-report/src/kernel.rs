@@ -56,17 +56,22 @@ pub struct Kernels {
     /// Whether each matrix is divided by its root mean square first, which puts kernels of different scale on one, as the
     /// code loss does. Default false.
     pub normalise: bool,
-    /// The most pixels along a side of the embedded picture; larger matrices are averaged. Default 480.
+    /// What the colour bar measures, written above it; nothing by default.
+    pub unit: String,
+    /// The most pixels along a side of the embedded picture; larger matrices are averaged. Default 360.
     pub pixels: usize,
 }
 
 impl Default for Kernels {
     fn default() -> Self {
-        Kernels { side: 240.0, clip: 0.005, range: None, normalise: false, pixels: 480 }
+        Kernels { side: 240.0, clip: 0.005, range: None, normalise: false, unit: String::new(), pixels: 360 }
     }
 }
 
+/// The width of the colour bar.
 const BAR: f64 = 10.0;
+/// The most room for class names on the left.
+const NAMES: f64 = 150.0;
 
 impl Kernels {
     /// Draws the matrices from left to right. `groups` are the classes of the rows, the same for every matrix (see
@@ -86,7 +91,7 @@ impl Kernels {
             })
             .collect();
         // Names stand left of the first matrix and, where all of them fit, below every matrix.
-        let name_width = groups.iter().map(|g| text::width(&g.name, theme::TICK, false)).fold(0.0, f64::max).min(110.0);
+        let name_width = groups.iter().map(|g| text::width(&g.name, theme::TICK, false)).fold(0.0, f64::max).min(NAMES);
         let below = groups.iter().zip(&spans).all(|(g, (a, b))| text::width(&g.name, theme::TICK, false) + 2.0 < b - a);
 
         let left = theme::MARGIN + if groups.is_empty() { 0.0 } else { name_width + 6.0 };
@@ -98,7 +103,9 @@ impl Kernels {
             let x = left + i as f64 * step;
             let style = Style { size: theme::LABEL, bold: true, fill: theme::INK, ..Style::default() };
             canvas.text((x, top - 8.0), &text::fit(matrix.title, theme::LABEL, true, step - 6.0), style);
-            canvas.image([x, top, self.side, self.side], &colours(values, lo, hi)?);
+            // Few entries are sharp squares. Many are finer than the screen's pixels, and sharp ones would show as stripes.
+            let sharp = 3.0 * values.nrows() as f64 <= self.side;
+            canvas.image([x, top, self.side, self.side], &colours(values, lo, hi)?, sharp);
             for &(_, end) in spans.iter().take(spans.len().saturating_sub(1)) {
                 canvas.line([x, top + end, x + self.side, top + end], theme::AXIS, 0.5);
                 canvas.line([x + end, top, x + end, top + self.side], theme::AXIS, 0.5);
@@ -117,7 +124,7 @@ impl Kernels {
             // A class of a few rows among thousands has no room for its name.
             if y - last >= theme::TICK - 1.0 {
                 let style = Style { anchor: Anchor::End, ..Style::default() };
-                canvas.text((left - 6.0, y), &text::fit(&group.name, theme::TICK, false, 110.0), style);
+                canvas.text((left - 6.0, y), &text::fit(&group.name, theme::TICK, false, NAMES), style);
                 last = y;
             }
         }
@@ -169,7 +176,8 @@ impl Kernels {
     /// Means over blocks, so that no side is longer than `pixels`.
     fn shrink(&self, values: ArrayView2<f32>) -> Array2<f64> {
         let n = values.nrows();
-        let m = n.min(self.pixels);
+        // Blocks of one size (but for the last few): blocks of one and of two entries in turn would show as stripes.
+        let m = n.div_ceil(n.div_ceil(self.pixels));
         let mean_square = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / (n * n) as f64;
         let unit = if self.normalise && mean_square > 0.0 { mean_square.sqrt() } else { 1.0 };
         // Blocks differ by at most one row; every entry is in one block.
@@ -203,7 +211,7 @@ impl Kernels {
         let height = (self.side * 0.6).max(60.0).min(self.side);
         let y = top + self.side - height;
         let column = Array2::from_shape_fn((128, 1), |(i, _)| 1.0 - i as f64 / 127.0);
-        canvas.image([x, y, BAR, height], &colours(&column, 0.0, 1.0)?);
+        canvas.image([x, y, BAR, height], &colours(&column, 0.0, 1.0)?, false);
         canvas.rect([x, y, BAR, height], "none", Some((theme::AXIS, 0.75)));
         let marks = ticks::linear(lo, hi, (height / 36.0) as usize);
         let mut end = x + BAR;
@@ -226,7 +234,9 @@ impl Kernels {
         if clipped.0 {
             point(y + height, y + height + 8.0, &low);
         }
-        Ok(end)
+        // Above the pointed end, if there is one.
+        canvas.text((x, y - 14.0), &self.unit, Style::default());
+        Ok(end.max(x + text::width(&self.unit, theme::TICK, false)))
     }
 }
 

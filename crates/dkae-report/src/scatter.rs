@@ -73,7 +73,11 @@ impl Map {
 
         let mut canvas = Canvas::default();
         let style = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
-        canvas.text((theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0), &self.title, style);
+        canvas.text(
+            (theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0),
+            &text::fit(&self.title, theme::TITLE, true, self.width - 2.0 * theme::MARGIN),
+            style,
+        );
         canvas.rect([x0, top, x1 - x0, bottom - top], "none", Some((theme::GRID, 1.0)));
         let plain = Style { size: theme::LABEL, ..Style::default() };
         canvas.text((x0, top - 6.0), &self.axes[1], plain);
@@ -164,7 +168,7 @@ impl Map {
 
 /// The rows in an order that takes classes in turn, in proportion to their sizes.
 fn in_turn(labels: &[usize], rows: usize) -> Vec<usize> {
-    let classes = labels.iter().max().map_or(0, |m| m + 1);
+    let classes = labels.iter().max().map_or(0, |m| m.saturating_add(1));
     if labels.is_empty() || classes > rows.saturating_mul(16).max(1 << 16) {
         return (0..rows).collect();
     }
@@ -229,7 +233,7 @@ mod tests {
     fn classes_are_drawn_in_turn() {
         assert_eq!(in_turn(&[0, 0, 0, 0, 1, 1], 6), [0, 4, 1, 2, 5, 3]);
         assert_eq!(in_turn(&[], 3), [0, 1, 2]);
-        assert_eq!(in_turn(&[usize::MAX - 1, 0], 2), [0, 1]);
+        assert_eq!(in_turn(&[usize::MAX, 0], 2), [0, 1]);
     }
 
     #[test]
@@ -261,6 +265,7 @@ mod tests {
         let error = map.draw(array![[0.0, f32::INFINITY]].view(), &[], &NONE).unwrap_err();
         assert!(error.to_string().contains("point 0 of the map: coordinate 1 is inf"), "{error}");
         check::renders(&map.draw(array![[5.0, 5.0]].view(), &[], &NONE).unwrap());
-        check::renders(&map.draw(array![[5.0, 5.0], [5.0, 6.0]].view(), &[0, 1], &NONE).unwrap());
+        check::renders(&map.draw(array![[5.0, 5.0], [5.0, 6.0]].view(), &[0, usize::MAX], &NONE).unwrap());
+        check::renders(&map.draw(array![[f32::MIN, 5.0], [f32::MAX, 6.0]].view(), &[], &NONE).unwrap());
     }
 }

@@ -112,11 +112,12 @@ impl Canvas {
         let _ = writeln!(self.body, ">{}</text>", escape(text));
     }
 
-    /// A PNG, each of its pixels a sharp rectangle.
-    pub fn image(&mut self, [x, y, w, h]: [f64; 4], png: &[u8]) {
+    /// A PNG; `sharp` shows each of its pixels as a rectangle, for pictures shown larger than they are.
+    pub fn image(&mut self, [x, y, w, h]: [f64; 4], png: &[u8], sharp: bool) {
+        let sharp = if sharp { r#" image-rendering="pixelated" style="image-rendering:pixelated""# } else { "" };
         let _ = writeln!(
             self.body,
-            r#"<image x="{}" y="{}" width="{}" height="{}" preserveAspectRatio="none" image-rendering="pixelated" style="image-rendering:pixelated" href="data:image/png;base64,{}"/>"#,
+            r#"<image x="{}" y="{}" width="{}" height="{}" preserveAspectRatio="none"{sharp} href="data:image/png;base64,{}"/>"#,
             n(x),
             n(y),
             n(w),

@@ -119,7 +119,7 @@ impl Shape {
 
     /// The shape of a class. When the colours start over, the shapes are moved on by one, so that 144 classes differ.
     pub fn of(class: usize) -> Shape {
-        Shape::ALL[(class + class / PALETTE.len()) % Shape::ALL.len()]
+        Shape::ALL[(class % PALETTE.len() + class / PALETTE.len() % Shape::ALL.len()) % Shape::ALL.len()]
     }
 
     /// The outline as SVG path data, centred at (x, y), with about the area of a circle of radius `r`.

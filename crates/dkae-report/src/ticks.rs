@@ -58,7 +58,7 @@ pub fn logarithmic(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     (1..).map(|every| within(&[1], every)).find(|t| t.len() <= wanted.max(2)).unwrap_or_default()
 }
 
-/// The ticks as text, all with the same number of decimals on a linear axis. Very large and very small numbers are
+/// The ticks as text, all with the same number of decimals unless `log`. Very large and very small numbers are
 /// written as powers of ten; minus is the proper sign, U+2212.
 pub fn labels(ticks: &[f64], log: bool) -> Vec<String> {
     let largest = ticks.iter().fold(0.0f64, |m, t| m.max(t.abs()));
