@@ -476,16 +476,15 @@ impl wide::Loop for Screening<'_> {
         let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
         let z = z.as_slice().expect("a matrix in standard layout");
         let a = z.len() / n;
-        let mut firsts = Vec::with_capacity(mixtures);
         let mut owners = vec![0u16; mixtures * n];
-        let mut least = vec![0.0f32; mixtures * n];
+        let mut least = vec![0.0f32; n];
         let mut kept = vec![0u16; n];
         let mut best = vec![0.0f32; n];
+        let (mut logs, mut entries, mut lists) = (Vec::new(), Vec::new(), Vec::new());
         let mut first = 0;
         for (m, mixture) in panel.mixtures.iter().enumerate() {
-            firsts.push(first);
             let (reference, norm) = panel.references[m];
-            let (owners, least) = (&mut owners[m * n..][..n], &mut least[m * n..][..n]);
+            let owners = &mut owners[m * n..][..n];
             // The reference's own score is 0.
             best.fill(0.0);
             owners.fill(reference as u16);
@@ -502,38 +501,46 @@ impl wide::Loop for Screening<'_> {
                 // and no score is less.
                 *least = best - if error * norm < 1e30 { (REACH + 2.0 * error * norm) as f32 } else { f32::INFINITY };
             }
-            kept.iter_mut().zip(&*least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
+            kept.iter_mut().zip(&least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
             for (_, scores) in columns() {
-                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&*least) {
+                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&least) {
                     *kept += u16::from(!is_out(score, least));
                 }
             }
-            owners.iter_mut().zip(&kept).for_each(|(owner, &kept)| *owner = if kept > 1 { SHARED } else { *owner });
+            // Mixture by mixture, so that its parameters stay in cache.
+            for (i, owner) in owners.iter_mut().enumerate().filter(|(i, _)| kept[*i] > 1) {
+                logs.clear();
+                for c in 0..mixture.components() {
+                    let score = match c.cmp(&reference) {
+                        Ordering::Less => scores[(first + c) * n + i],
+                        Ordering::Equal => 0.0,
+                        Ordering::Greater => scores[(first + c - 1) * n + i],
+                    };
+                    if !is_out(score, least[i]) {
+                        logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
+                    }
+                }
+                let begin = entries.len();
+                *owner = push_shares(panel.first + m, &mut logs, &mut entries);
+                if *owner == SHARED {
+                    lists.push((i as u32, begin as u32..entries.len() as u32));
+                }
+            }
             first += mixture.components() - 1;
         }
 
-        let mut part =
-            Chunk { owners: Vec::with_capacity(n * mixtures), entries: Vec::new(), ends: Vec::with_capacity(n) };
-        let mut logs = Vec::new();
+        // From mixture by mixture to row by row; the sort is stable, so mixtures stay in order.
+        lists.sort_by_key(|(i, _)| *i);
+        let mut part = Chunk {
+            owners: Vec::with_capacity(n * mixtures),
+            entries: Vec::with_capacity(entries.len()),
+            ends: Vec::with_capacity(n),
+        };
+        let mut lists = lists.into_iter().peekable();
         for i in 0..n {
-            for (m, mixture) in panel.mixtures.iter().enumerate() {
-                let (mut owner, least) = (owners[m * n + i], least[m * n + i]);
-                if owner == SHARED {
-                    let reference = panel.references[m].0;
-                    logs.clear();
-                    for c in 0..mixture.components() {
-                        let score = match c.cmp(&reference) {
-                            Ordering::Less => scores[(firsts[m] + c) * n + i],
-                            Ordering::Equal => 0.0,
-                            Ordering::Greater => scores[(firsts[m] + c - 1) * n + i],
-                        };
-                        if !is_out(score, least) {
-                            logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
-                        }
-                    }
-                    owner = push_shares(panel.first + m, &mut logs, &mut part.entries);
-                }
-                part.owners.push(owner);
+            part.owners.extend((0..mixtures).map(|m| owners[m * n + i]));
+            while let Some((_, list)) = lists.next_if(|(row, _)| *row as usize == i) {
+                part.entries.extend_from_slice(&entries[list.start as usize..list.end as usize]);
             }
             part.ends.push(part.entries.len() as u32);
         }
