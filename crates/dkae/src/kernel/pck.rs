@@ -13,7 +13,7 @@
 //! **Posteriors, fast and exact.** Of all rows, all mixtures of one restart together cost one f32 product of the moments
 //! `[z, z^2, 1]` with one column per component, relative to a reference component of the same mixture, whose own score
 //! is zero and needs no column. Features that are constant in the subset cancel. The error of such a score is below
-//! `(K + 4) u |moments| |column|` (K terms, u = 2^-24); a component whose score is more than [`REACH`] and twice that
+//! `(K + 4) u` times the norms of moments and column (K terms, u = 2^-24); a component whose score is more than [`REACH`] and twice that
 //! error below the best has a posterior of less than `exp(-REACH)` and is dropped. Where one component is left it has
 //! the posterior one, and in many dimensions that is most often so; the others are computed again, in f64.
 //! docs/method/em.md has the argument in full.
@@ -61,7 +61,8 @@ pub struct Pck {
     pub subset: usize,
     /// The form of the covariances; diagonal by default.
     pub covariance: Covariance,
-    /// The variance floor.
+    /// The variance floor; an absolute 0.01 by default, for features scaled to the unit range or to unit variance. Data
+    /// in other units want a relative one: 0.15 of the mean variance is about the same on MNIST.
     pub floor: Floor,
     /// Where means start; at random rows by default.
     pub start: Start,
@@ -328,8 +329,8 @@ struct Panel<'a> {
     /// The number of the first mixture.
     first: usize,
     mixtures: &'a [Compact],
-    /// The reference component of each mixture, and the largest norm of a column of it.
-    references: Vec<(usize, f64)>,
+    /// The reference component of each mixture, and the largest norm in its columns of each of the three parts.
+    references: Vec<(usize, [f64; 3])>,
     /// One row per column of the product: the terms of a component are next to each other.
     columns: Array2<f32>,
 }
@@ -390,7 +391,7 @@ impl FittedPck {
             let reference = (0..mixture.components())
                 .min_by(|&b, &c| mixture.peaks[b].total_cmp(&mixture.peaks[c]))
                 .unwrap_or_default();
-            let mut largest = 0.0f64;
+            let mut largest = [0.0f64; 3];
             for c in (0..mixture.components()).filter(|&c| c != reference) {
                 let ((m, p), (m0, p0)) = (mixture.component(c), mixture.component(reference));
                 let mut constant = mixture.peaks[c] - mixture.peaks[reference];
@@ -403,7 +404,9 @@ impl FittedPck {
                     constant -= 0.5 * (m * m * p - m0 * m0 * p0);
                 }
                 columns[[j, a + squares]] = constant as f32;
-                largest = largest.max(norm(columns.row(j).iter()));
+                for (largest, part) in largest.iter_mut().zip([0..a, a..a + squares, a + squares..a + squares + 1]) {
+                    *largest = largest.max(norm(columns.slice(s![j, part]).iter()));
+                }
                 j += 1;
             }
             references.push((reference, largest));
@@ -419,22 +422,22 @@ impl FittedPck {
         let mut z = Array2::zeros((n, a));
         // One column per row of data, so that the product has the rows of data next to each other in factor and result.
         let mut moments = Array2::from_elem((terms, n), 1.0f32);
-        let mut norms = vec![1.0; n];
+        let mut norms = vec![[0.0, 0.0, 1.0]; n];
         for (j, &k) in self.active.iter().enumerate() {
             for (i, &x) in x.column(k).iter().enumerate() {
                 let value = (f64::from(x) - self.centre[j]) * self.units[j];
                 z[[i, j]] = value;
                 moments[[j, i]] = value as f32;
-                norms[i] += value * value;
+                norms[i][0] += value * value;
                 if squares > 0 {
                     moments[[a + j, i]] = (value * value) as f32;
-                    norms[i] += value.powi(4);
+                    norms[i][1] += value.powi(4);
                 }
             }
         }
         // The rounding of a sum of products in any order, of the factors themselves, and a little for second order.
         let rounding = (terms + 4) as f64 * ROUND * 1.01;
-        let errors: Vec<f64> = norms.iter().map(|squared| rounding * squared.sqrt()).collect();
+        let errors: Vec<[f64; 3]> = norms.iter().map(|norms| norms.map(|squared| rounding * squared.sqrt())).collect();
         let widest = panels.iter().map(|p| p.columns.nrows()).max().unwrap_or(0);
         let mut scores = Array2::zeros((widest, n));
         panels
@@ -460,8 +463,8 @@ struct Screening<'a> {
     /// One row per column of the panel, one column per row of data.
     scores: ArrayView2<'a, f32>,
     z: ArrayView2<'a, f64>,
-    /// For each row of data the error of a score, by the norm of its column.
-    errors: &'a [f64],
+    /// For each row of data the error of a score by the norms of the parts of its column.
+    errors: &'a [[f64; 3]],
     /// Whether the squares of features tell components apart.
     squares: bool,
 }
@@ -476,16 +479,15 @@ impl wide::Loop for Screening<'_> {
         let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
         let z = z.as_slice().expect("a matrix in standard layout");
         let a = z.len() / n;
-        let mut firsts = Vec::with_capacity(mixtures);
         let mut owners = vec![0u16; mixtures * n];
-        let mut least = vec![0.0f32; mixtures * n];
+        let mut least = vec![0.0f32; n];
         let mut kept = vec![0u16; n];
         let mut best = vec![0.0f32; n];
+        let (mut logs, mut entries, mut lists) = (Vec::new(), Vec::new(), Vec::new());
         let mut first = 0;
         for (m, mixture) in panel.mixtures.iter().enumerate() {
-            firsts.push(first);
-            let (reference, norm) = panel.references[m];
-            let (owners, least) = (&mut owners[m * n..][..n], &mut least[m * n..][..n]);
+            let (reference, norms) = panel.references[m];
+            let owners = &mut owners[m * n..][..n];
             // The reference's own score is 0.
             best.fill(0.0);
             owners.fill(reference as u16);
@@ -497,43 +499,52 @@ impl wide::Loop for Screening<'_> {
                     *best = if score > *best { score } else { *best };
                 }
             }
-            for ((least, &best), &error) in least.iter_mut().zip(&best).zip(errors) {
+            for ((least, &best), errors) in least.iter_mut().zip(&best).zip(errors) {
+                let error = errors[0] * norms[0] + errors[1] * norms[1] + errors[2] * norms[2];
                 // Where the error is so large that scores may have overflowed, this is an infinity or not a number,
                 // and no score is less.
-                *least = best - if error * norm < 1e30 { (REACH + 2.0 * error * norm) as f32 } else { f32::INFINITY };
+                *least = best - if error < 1e30 { (REACH + 2.0 * error) as f32 } else { f32::INFINITY };
             }
-            kept.iter_mut().zip(&*least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
+            kept.iter_mut().zip(&least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
             for (_, scores) in columns() {
-                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&*least) {
+                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&least) {
                     *kept += u16::from(!is_out(score, least));
                 }
             }
-            owners.iter_mut().zip(&kept).for_each(|(owner, &kept)| *owner = if kept > 1 { SHARED } else { *owner });
+            // Mixture by mixture, so that its parameters stay in cache.
+            for (i, owner) in owners.iter_mut().enumerate().filter(|(i, _)| kept[*i] > 1) {
+                logs.clear();
+                for c in 0..mixture.components() {
+                    let score = match c.cmp(&reference) {
+                        Ordering::Less => scores[(first + c) * n + i],
+                        Ordering::Equal => 0.0,
+                        Ordering::Greater => scores[(first + c - 1) * n + i],
+                    };
+                    if !is_out(score, least[i]) {
+                        logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
+                    }
+                }
+                let begin = entries.len();
+                *owner = push_shares(panel.first + m, &mut logs, &mut entries);
+                if *owner == SHARED {
+                    lists.push((i as u32, begin as u32..entries.len() as u32));
+                }
+            }
             first += mixture.components() - 1;
         }
 
-        let mut part =
-            Chunk { owners: Vec::with_capacity(n * mixtures), entries: Vec::new(), ends: Vec::with_capacity(n) };
-        let mut logs = Vec::new();
+        // From mixture by mixture to row by row; the sort is stable, so mixtures stay in order.
+        lists.sort_by_key(|(i, _)| *i);
+        let mut part = Chunk {
+            owners: Vec::with_capacity(n * mixtures),
+            entries: Vec::with_capacity(entries.len()),
+            ends: Vec::with_capacity(n),
+        };
+        let mut lists = lists.into_iter().peekable();
         for i in 0..n {
-            for (m, mixture) in panel.mixtures.iter().enumerate() {
-                let (mut owner, least) = (owners[m * n + i], least[m * n + i]);
-                if owner == SHARED {
-                    let reference = panel.references[m].0;
-                    logs.clear();
-                    for c in 0..mixture.components() {
-                        let score = match c.cmp(&reference) {
-                            Ordering::Less => scores[(firsts[m] + c) * n + i],
-                            Ordering::Equal => 0.0,
-                            Ordering::Greater => scores[(firsts[m] + c - 1) * n + i],
-                        };
-                        if !is_out(score, least) {
-                            logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
-                        }
-                    }
-                    owner = push_shares(panel.first + m, &mut logs, &mut part.entries);
-                }
-                part.owners.push(owner);
+            part.owners.extend((0..mixtures).map(|m| owners[m * n + i]));
+            while let Some((_, list)) = lists.next_if(|(row, _)| *row as usize == i) {
+                part.entries.extend_from_slice(&entries[list.start as usize..list.end as usize]);
             }
             part.ends.push(part.entries.len() as u32);
         }
