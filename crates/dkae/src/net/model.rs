@@ -249,3 +249,81 @@ impl Invert for Model {
         self.decode(z)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Activation;
+    use ndarray::array;
+    use proptest::prelude::*;
+
+    fn model(tied: bool, seed: u64) -> Model {
+        let architecture = Architecture {
+            input: 4,
+            layers: vec![5, 3],
+            hidden: Activation::Tanh,
+            code: Activation::Linear,
+            output: Activation::Linear,
+            tied,
+        };
+        let about = About {
+            settings: serde_json::json!({ "lambda": 0.1 }),
+            kernel: "linear".into(),
+            shape: Shape::Image { channels: 1, height: 2, width: 2 },
+            names: Some(["a", "b", "c", "<d>"].map(String::from).to_vec()),
+            rows: 9,
+            figures: [("test.code".to_owned(), 0.1)].into(),
+            history: vec![Record { phase: 2, step: 10, reconstruction: 0.3, code: 0.2, validation: Some((0.4, 0.1)) }],
+        };
+        let scaler =
+            Scaler::from_parts(Scale::Standard, vec![1.0, 2.0, 3.0, 4.0], vec![0.5, 0.25, 2.0, 1.0 / 3.0]).unwrap();
+        Model::new(Autoencoder::new(architecture, seed).unwrap(), about)
+            .with_preparation(Preparation { text: None, scaler })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn a_loaded_model_is_the_same_model_and_saves_to_the_same_bytes(tied: bool, seed: u64) {
+            let folder = tempfile::tempdir().unwrap();
+            let (first, second) = (folder.path().join("1.dkae"), folder.path().join("2.dkae"));
+            let made = model(tied, seed);
+            made.save(&first).unwrap();
+            let read = Model::load(&first).unwrap();
+            read.save(&second).unwrap();
+            prop_assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+            prop_assert_eq!(made.about(), read.about());
+            let x = array![[1.0, 2.0, 3.0, 4.0], [0.0, -1.0, 0.5, 9.0]];
+            let codes = made.encode(x.view()).unwrap();
+            prop_assert_eq!(&codes, &read.encode(x.view()).unwrap());
+            prop_assert_eq!(made.decode(codes.view()).unwrap(), read.reconstruct(x.view()).unwrap());
+        }
+    }
+
+    #[test]
+    fn rows_are_scaled_on_the_way_in_and_back_on_the_way_out() {
+        let made = model(true, 1);
+        let x = array![[3.0, 6.0, 4.0, 7.0]];
+        let scaled = array![[1.0, 1.0, 2.0, 1.0]];
+        let codes = made.encode(x.view()).unwrap();
+        assert_eq!(codes, made.net().encode(scaled.view()).unwrap());
+        let (raw, prepared) = (made.decode(codes.view()).unwrap(), made.net().decode(codes.view()).unwrap());
+        for (j, (offset, factor)) in [(1.0, 0.5), (2.0, 0.25), (3.0, 2.0), (4.0, 1.0 / 3.0)].into_iter().enumerate() {
+            assert!((raw[[0, j]] - (prepared[[0, j]] / factor + offset)).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_with_a_clear_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new.dkae");
+        model(true, 1).save(&path).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let version = br#"\"format\":1"#;
+        let at = bytes.windows(version.len()).position(|w| w == version).unwrap() + version.len() - 1;
+        bytes[at] = b'9';
+        std::fs::write(&path, bytes).unwrap();
+        let message = Model::load(&path).unwrap_err().to_string();
+        assert!(message.contains("format 9") && message.contains("install a newer version"), "{message}");
+    }
+}

@@ -464,9 +464,12 @@ impl Run<'_> {
     }
 }
 
-/// The peak rate when none is given.
-fn default_rate(_architecture: &Architecture) -> f64 {
-    5e-4
+/// The peak rate when none is given: 2 / the widest layer, at most 0.01. Adam moves every weight by about the rate, so a
+/// unit's input moves by the rate times the number of its inputs: wide layers want small rates. Measured in
+/// docs/results/defaults.md.
+fn default_rate(architecture: &Architecture) -> f64 {
+    let widest = architecture.layers.iter().max().copied().unwrap_or(1);
+    (2.0 / widest as f64).min(1e-2)
 }
 
 fn norm(gradients: &[Layer]) -> f32 {
@@ -476,4 +479,171 @@ fn norm(gradients: &[Layer]) -> f32 {
         .map(|tensor| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>())
         .sum();
     sum.sqrt() as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Ideal;
+    use crate::math::rng::{self, Purpose};
+    use ndarray::{Array2, s};
+    use rand::RngExt;
+
+    /// Rows of three classes in [0, 1], and their classes.
+    fn rows(n: usize) -> (Array2<f32>, Vec<u32>) {
+        let mut rng = rng::stream(1, Purpose::Demo, 0, 0);
+        let classes: Vec<u32> = (0..n).map(|i| (i % 3) as u32).collect();
+        let x = Array2::from_shape_fn((n, 6), |(i, j)| {
+            let centre = if j % 3 == i % 3 { 0.7 } else { 0.2 };
+            centre + 0.2 * (rng.random::<f32>() - 0.5)
+        });
+        (x, classes)
+    }
+
+    fn small() -> Trainer {
+        Trainer {
+            layers: vec![16, 8],
+            batch: Some(30),
+            pretrain: Length::Steps(50),
+            steps: Length::Steps(300),
+            validate_every: 50,
+            ..Trainer::default()
+        }
+    }
+
+    fn refusal(trainer: Trainer) -> String {
+        let (x, classes) = rows(60);
+        trainer.fit(x.view(), &Ideal::new(&classes), &mut ()).err().expect("refused").to_string()
+    }
+
+    #[test]
+    fn both_losses_fall_and_the_codes_reproduce_the_prior() {
+        let (x, classes) = rows(120);
+        let (ideal, model) = (Ideal::new(&classes), small());
+        let model = model.fit(x.view(), &ideal, &mut ()).unwrap();
+        let losses = evaluate(model.net(), Rows { x: x.view(), prior: Some(&ideal) }).unwrap();
+        assert!(losses.reconstruction < 0.01 && losses.code < 0.2, "{losses:?}");
+    }
+
+    #[test]
+    fn the_model_kept_is_the_best_on_validation() {
+        let (x, classes) = rows(90);
+        let (train, held) = (x.slice(s![..60, ..]), x.slice(s![60.., ..]));
+        let (p, q) = (Ideal::new(&classes[..60]), Ideal::new(&classes[60..]));
+        // A rate this high keeps the loss jumping, so that the last model is rarely the best.
+        let trainer = Trainer { rate: Some(0.05), schedule: Schedule::Constant, ..small() };
+        let mut seen = Vec::new();
+        let model = trainer
+            .fit_validated(
+                Rows { x: train, prior: Some(&p) },
+                Some(Rows { x: held, prior: Some(&q) }),
+                None,
+                &mut |event: &Event| {
+                    if let Event::Validation { losses, .. } = event {
+                        seen.push(losses.total(trainer.lambda));
+                    }
+                    ControlFlow::Continue(())
+                },
+            )
+            .unwrap();
+        let kept = evaluate(model.net(), Rows { x: held, prior: Some(&q) }).unwrap().total(trainer.lambda);
+        let best = seen.iter().copied().fold(f32::INFINITY, f32::min);
+        assert_eq!(kept, best);
+        assert_eq!(seen.len(), 6);
+        let recorded = model.about().history.iter().filter(|r| r.validation.is_some()).count();
+        assert_eq!(recorded, 6, "every look is on record");
+    }
+
+    #[test]
+    fn patience_stops_a_run_that_no_longer_improves() {
+        let (x, classes) = rows(90);
+        let p = Ideal::new(&classes);
+        let both = Rows { x: x.view(), prior: Some(&p) };
+        let trainer = Trainer {
+            rate: Some(0.2),
+            schedule: Schedule::Constant,
+            patience: Some(3),
+            validate_every: 5,
+            steps: Length::Steps(5000),
+            ..small()
+        };
+        let mut stopped = None;
+        let result = trainer.fit_validated(both, Some(both), None, &mut |event: &Event| {
+            if let Event::EarlyStop { step } = event {
+                stopped = Some(*step);
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(result.is_ok() && stopped.is_some_and(|step| step < 5000), "{stopped:?}");
+    }
+
+    #[test]
+    fn lambda_zero_needs_no_prior_and_is_a_plain_autoencoder() {
+        let (x, _) = rows(60);
+        let trainer = Trainer { lambda: 0.0, noise: Noise::Mask(0.2), ..small() };
+        let model = trainer.fit_validated(Rows { x: x.view(), prior: None }, None, None, &mut ()).unwrap();
+        let losses = evaluate(model.net(), Rows { x: x.view(), prior: None }).unwrap();
+        assert!(losses.reconstruction < 0.01 && losses.code == 0.0, "{losses:?}");
+    }
+
+    #[test]
+    fn the_output_follows_the_data() {
+        let (x, classes) = rows(60);
+        let p = Ideal::new(&classes);
+        let output = |x: &Array2<f32>| {
+            let trainer = Trainer { steps: Length::Steps(1), pretrain: Length::Steps(1), ..small() };
+            trainer.fit(x.view(), &p, &mut ()).unwrap().net().architecture().output
+        };
+        assert_eq!(output(&x), Activation::Sigmoid);
+        assert_eq!(output(&(&x * 3.0)), Activation::Linear);
+    }
+
+    #[test]
+    fn what_cannot_be_trained_is_refused_with_a_reason() {
+        for (trainer, words) in [
+            (Trainer { lambda: 1.5, ..small() }, "lambda: expected a number in [0, 1], found 1.5"),
+            (Trainer { lambda: f32::NAN, ..small() }, "lambda"),
+            (Trainer { batch: Some(61), ..small() }, "61 rows a batch, but there are 60"),
+            (Trainer { batch: Some(1), ..small() }, "batch"),
+            (Trainer { layers: vec![3, 0], ..small() }, "layer 2 has width 0"),
+            (Trainer { rate: Some(-1.0), ..small() }, "rate"),
+            (Trainer { clip: Some(0.0), ..small() }, "clip"),
+            (Trainer { noise: Noise::Mask(1.0), ..small() }, "noise"),
+            (Trainer { validate_every: 0, ..small() }, "validate-every"),
+        ] {
+            let message = refusal(trainer);
+            assert!(message.contains(words), "{message}");
+        }
+        let (mut x, classes) = rows(60);
+        let short = small().fit(x.view(), &Ideal::new(&classes[..59]), &mut ()).err().unwrap().to_string();
+        assert!(short.contains("59 rows") && short.contains("60 training rows"), "{short}");
+        x[[4, 2]] = f32::NAN;
+        let message = small().fit(x.view(), &Ideal::new(&classes), &mut ()).err().unwrap().to_string();
+        assert!(message.contains("row 5, column 3 is NaN"), "{message}");
+    }
+
+    #[test]
+    fn divergence_is_an_error_that_names_the_step() {
+        let (x, classes) = rows(60);
+        let x = &x * 1e18;
+        let trainer = Trainer { rate: Some(1e6), output: Some(Activation::Linear), ..small() };
+        let message = trainer.fit(x.view(), &Ideal::new(&classes), &mut ()).err().unwrap().to_string();
+        assert!(message.contains("pretraining layer 1 of 2, step") && message.contains("diverged"), "{message}");
+    }
+
+    #[test]
+    fn clipping_bounds_the_first_step() {
+        // Adam's first step does not depend on the gradient's size, so the bound shows in the moments: train with a tiny
+        // clip and without, and see that the two differ while both learn.
+        let (x, classes) = rows(60);
+        let p = Ideal::new(&classes);
+        let free = small().fit(x.view(), &p, &mut ()).unwrap();
+        let clipped = Trainer { clip: Some(1e-3), ..small() }.fit(x.view(), &p, &mut ()).unwrap();
+        assert_ne!(free.net(), clipped.net());
+        let losses = evaluate(clipped.net(), Rows { x: x.view(), prior: Some(&p) }).unwrap();
+        assert!(losses.code < 0.3, "{losses:?}");
+        let layer = free.net().layers()[0].clone();
+        let sum: f64 = layer.tensors().flatten().map(|&v| f64::from(v) * f64::from(v)).sum();
+        assert!((f64::from(norm(&[layer])) - sum.sqrt()).abs() < 1e-4);
+    }
 }
