@@ -25,3 +25,8 @@ pub mod train;
 
 pub use error::{Error, Result};
 pub use method::{Classify, Embed, Invert};
+
+/// The README's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
