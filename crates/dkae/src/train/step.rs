@@ -50,8 +50,11 @@ pub struct Workspace {
     padded: usize,
     up: Vec<Array2<f32>>,
     down: Vec<Array2<f32>>,
-    /// The clean input, when noise was put on it.
-    clean: Option<Array2<f32>>,
+    /// Room for the clean input while there is noise on it: the first rows, as many as the level is wide.
+    clean: Array2<f32>,
+    disturbed: bool,
+    /// Squared errors of the pieces of a level, to be added in their order.
+    sums: Vec<f64>,
     loss: CodeLoss,
     gradients: Vec<Layer>,
 }
@@ -61,13 +64,16 @@ impl Workspace {
     pub fn new(net: &Autoencoder, rows: usize) -> Self {
         let shape = net.architecture();
         let padded = rows.next_multiple_of(16);
+        let widest = (0..shape.layers.len()).map(|l| shape.width(l)).max().unwrap_or(0);
         let room = || (0..=shape.layers.len()).map(|l| Array2::zeros((shape.width(l), 2 * padded))).collect();
         Workspace {
             rows,
             padded,
             up: room(),
             down: room(),
-            clean: None,
+            clean: Array2::zeros((widest, padded)),
+            disturbed: false,
+            sums: Vec::with_capacity(widest.div_ceil(TASK)),
             loss: CodeLoss::new(rows),
             gradients: net.layers().iter().map(Layer::zeros_like).collect(),
         }
@@ -90,14 +96,15 @@ impl Workspace {
                     column.assign(&x.slice(s![row, first..last]));
                 }
             });
-        self.clean = None;
+        self.disturbed = false;
     }
 
     /// Disturbs the input at `level` with `noise(values)`; the clean one remains what has to be reconstructed.
     pub fn disturb(&mut self, level: usize, noise: impl FnOnce(ArrayViewMut2<f32>)) {
         let padded = self.padded;
         let mut input = self.up[level].slice_mut(s![.., ..padded]);
-        self.clean = Some(input.to_owned());
+        self.clean.slice_mut(s![..input.nrows(), ..]).assign(&input);
+        self.disturbed = true;
         noise(input.view_mut());
     }
 
@@ -173,19 +180,21 @@ impl Workspace {
         let width = shape.width(level);
         let scale = 2.0 * weight / (k * width) as f32;
         let (mut up, down) = (self.up[level].view_mut(), self.down[level].view());
-        let clean = self.clean.as_ref();
+        let clean = self.disturbed.then(|| self.clean.view());
         // Sums by fixed pieces, added in their order: the same for any number of threads.
-        let sum: f64 = up
-            .axis_chunks_iter_mut(Axis(0), TASK)
+        self.sums.clear();
+        self.sums.resize(width.div_ceil(TASK), 0.0);
+        up.axis_chunks_iter_mut(Axis(0), TASK)
             .into_par_iter()
             .zip(down.axis_chunks_iter(Axis(0), TASK))
+            .zip(&mut self.sums)
             .enumerate()
-            .map(|(i, (mut up, down))| {
+            .for_each(|(i, ((mut up, down), total))| {
                 let mut sum = 0.0f64;
                 for (j, (mut up, down)) in up.rows_mut().into_iter().zip(down.rows()).enumerate() {
                     let (input, delta) = up.as_slice_mut().expect("rows are contiguous").split_at_mut(padded);
                     let output = &down.as_slice().expect("rows are contiguous")[padded..];
-                    let clean = clean.map(|c| c.row(i * TASK + j));
+                    let clean = clean.as_ref().map(|c| c.row(i * TASK + j));
                     let target = clean.as_ref().map_or(&*input, |c| c.as_slice().expect("rows are contiguous"));
                     let mut row_sum = 0.0f32;
                     for ((delta, &output), &target) in delta[..k].iter_mut().zip(&output[..k]).zip(&target[..k]) {
@@ -197,11 +206,9 @@ impl Workspace {
                     delta[k..].fill(0.0);
                     activation.multiply_slope(delta, output);
                 }
-                sum
-            })
-            .collect::<Vec<f64>>()
-            .iter()
-            .sum();
+                *total = sum;
+            });
+        let sum: f64 = self.sums.iter().sum();
         (sum / (k * width) as f64) as f32
     }
 

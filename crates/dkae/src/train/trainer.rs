@@ -54,7 +54,7 @@ pub struct Trainer {
     pub batches: Batches,
     /// Steps of pretraining for each layer. Default 300.
     pub pretrain: Length,
-    /// Steps of fine-tuning. Default 4000.
+    /// Steps of fine-tuning. Default 5000.
     pub steps: Length,
     /// Peak learning rate of Adam; by default chosen from the widths of the layers.
     pub rate: Option<f64>,
@@ -86,7 +86,7 @@ impl Default for Trainer {
             batch: None,
             batches: Batches::Permutation,
             pretrain: Length::Steps(300),
-            steps: Length::Steps(4000),
+            steps: Length::Steps(5000),
             rate: None,
             schedule: Schedule::Cosine,
             clip: None,
@@ -466,7 +466,7 @@ impl Run<'_> {
 
 /// The peak rate when none is given: 2 / the widest layer, at most 0.005. Adam moves every weight by about the rate, so a
 /// unit's input moves by the rate times the number of its inputs: wide layers want small rates. Measured in
-/// docs/results/defaults.md.
+/// docs/results.md.
 fn default_rate(architecture: &Architecture) -> f64 {
     let widest = architecture.layers.iter().max().copied().unwrap_or(1);
     (2.0 / widest as f64).min(5e-3)
