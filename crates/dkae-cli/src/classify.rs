@@ -69,9 +69,9 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         }
     };
     let Some(labels) = &rows.labels else {
-        return Err(
-            Error::setting("label", "the rows have no classes to learn; name their column or --labels-file").into()
-        );
+        let file = flags.data[0].display();
+        let message = format!("{file}: the rows have no classes to learn; name their column, or give --labels-file");
+        return Err(Error::setting("label", message).into());
     };
     let several = trials(flags) > 1 || flags.method != Method::Knn;
     if split.test.is_empty() || split.validation.is_empty() && several {
@@ -82,7 +82,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     let parts = match &model {
         None => recipe.prepare_split(&Source::from(&rows), split)?.parts,
         Some((path, model)) => {
-            let file = flags.train.as_deref().unwrap_or(&flags.data[0]);
+            let file = flags.train.as_ref().unwrap_or_else(|| &flags.data[0]);
             check_width(file, rows.x.ncols(), path, model.input_width(), false)?;
             let [a, b, c] = [split.train, split.validation, split.test].map(|part| {
                 if part.is_empty() {
@@ -223,12 +223,13 @@ fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, 
         ("rbf", Some(widths)) => widths.iter().cloned().map(Some).collect(),
         _ => vec![None],
     };
-    let specs = widths.into_iter().map(|rbf_width| {
+    let spec = |rbf_width: &Option<String>| {
         let mut spec = KernelSpec::default();
-        KernelFlags { kernel: Some(name.into()), rbf_width, ..KernelFlags::default() }.apply(&mut spec)?;
+        let flags = KernelFlags { kernel: Some(name.into()), rbf_width: rbf_width.clone(), ..KernelFlags::default() };
+        flags.apply(&mut spec)?;
         Ok(spec.with_seed(seed))
-    });
-    let specs = specs.collect::<Result<Vec<KernelSpec>>>()?;
+    };
+    let specs = widths.iter().map(spec).collect::<Result<Vec<KernelSpec>>>()?;
     let fit = || specs.iter().map(|spec| spec.fit(x[0].view())).collect::<dkae::Result<Vec<Box<dyn Kernel>>>>();
     let fitted = screen.timed("fitting the kernel", fit)?;
     let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
@@ -237,8 +238,9 @@ fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, 
     let choice = screen
         .watched("fitting", |p| choose::kernel(&KernelSvm::default(), &kernels, &prices, train, validation, p))?;
     let described = |t: &Tried| {
-        let kernel = kernels[t.kernel].describe();
-        trial(t, &format!(", {kernel}"), json!({ "kernel": kernel }))
+        let width = &widths[t.kernel];
+        let words = width.as_ref().map_or(format!(", {name}"), |w| format!(", {name} of width {w}"));
+        trial(t, &words, json!({ "kernel": kernels[t.kernel].describe(), "rbf_width": width }))
     };
     Ok(Outcome {
         best: place(&choice.tried, &choice.best),
@@ -257,7 +259,7 @@ fn knn(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], screen: Screen
             true => f64::NAN,
             false => accuracy(&y[1], &classify(&fitted, x[1].view(), screen)?)?,
         };
-        trials.push(Trial { text: format!("{k} neighbours"), value: json!({ "neighbours": k }), accuracy });
+        trials.push(Trial { text: format!("k {k}"), value: json!({ "neighbours": k }), accuracy });
     }
     // Of equals the first.
     let best = (1..trials.len()).fold(0, |b, i| if trials[i].accuracy > trials[b].accuracy { i } else { b });

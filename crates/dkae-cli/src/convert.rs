@@ -58,6 +58,9 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
         rows += block.nrows();
         progress.add(block.nrows());
     }
+    if rows == 0 {
+        return Err(Error::format(&flags.data, "", "the file has no rows").into());
+    }
     sink.finish().with_context(|| "the result was not written")?;
     progress.finish(rows);
     Ok(json!({ "rows": rows, "columns": output, "output": flags.output }))

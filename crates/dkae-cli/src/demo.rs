@@ -23,6 +23,8 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
             layers: vec![500, 500, 500],
             pretrain: Length::Steps(200),
             steps: Length::Steps(1500),
+            // Often enough for a curve.
+            validate_every: 150,
             ..Trainer::default()
         },
         ..Recipe::default()
@@ -44,7 +46,7 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let files = [&flags.output, &figures[0], &figures[1]].map(|path| path.display().to_string());
     text += &format!("\nwrote {} in {}", files.join(", "), seconds(start.elapsed()));
     value["model"] = json!(flags.output);
-    value["figures"] = json!(figures);
+    value["sheet"] = json!(figures);
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
 }

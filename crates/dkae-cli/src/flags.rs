@@ -236,7 +236,7 @@ pub struct KernelFlags {
     #[arg(long, value_name = "N")]
     pub degree: Option<u32>,
     /// polynomial: gamma [default: 1 / features]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma: Option<f64>,
     /// polynomial: offset [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -287,13 +287,13 @@ pub struct TrainingFlags {
     #[arg(long, value_name = "KIND")]
     pub batches: Option<Batches>,
     /// Peak learning rate [default: by the network]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// cosine (with warm-up) or constant [default: cosine]
     #[arg(long, value_name = "KIND")]
     pub schedule: Option<Schedule>,
     /// Largest norm of the gradient [default: no limit]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip: Option<f32>,
     /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]
     #[arg(long, value_name = "NOISE")]
@@ -515,7 +515,7 @@ pub struct Classify {
     #[arg(long, value_name = "METHOD", default_value = "svm")]
     pub method: Method,
     /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
-    #[arg(long, value_name = "C,C,...", value_delimiter = ',')]
+    #[arg(long, value_name = "C,C,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub c: Option<Vec<f64>>,
     /// kernel-svm: rbf, pck, linear, polynomial or cosine [default: rbf]
     #[arg(long, value_name = "KERNEL")]

@@ -89,9 +89,21 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
 fn message(error: &anyhow::Error, command: &Command) -> String {
     let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
         Some(Error::Setting { name, message }) => format!("--{}: {message}", flag(name, command)),
-        _ => e.to_string().trim_end().to_owned(),
+        // Some messages have several lines, with a drawing of the place; the words are enough.
+        _ => {
+            let words = |line: &&str| !line.is_empty() && !line.contains('|');
+            e.to_string().lines().map(str::trim).filter(words).collect::<Vec<_>>().join(", ")
+        }
     };
-    error.chain().map(part).collect::<Vec<_>>().join(": ")
+    let mut parts: Vec<String> = Vec::new();
+    for part in error.chain().map(part) {
+        // An error that tells its cause in its own words has told it.
+        if parts.last().is_none_or(|last| !last.ends_with(&part)) {
+            parts.push(part);
+        }
+    }
+    // Advice names the library's settings; these are the flags.
+    parts.join(": ").replace("max_components", "--max-components").replace("raise subset", "raise --subset")
 }
 
 /// The flag that a setting of the library is given by: the same name but for these few.
