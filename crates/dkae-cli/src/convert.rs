@@ -8,6 +8,7 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
+use crate::rows::{BLOCK, check_width};
 use crate::screen::{Screen, stop_requested};
 
 /// What to do to the rows.
@@ -17,9 +18,6 @@ pub enum Direction {
     Decode,
     Reconstruct,
 }
-
-/// Rows held in memory at a time.
-const BLOCK: usize = 1920;
 
 pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
     let model = Model::load(&flags.model)?;
@@ -32,22 +30,7 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or((direction != Direction::Decode).then_some(input));
     let mut source = stream::open(&flags.data, &options)?;
-    if source.width() != input {
-        let what = if direction == Direction::Decode { "codes" } else { "rows" };
-        let hint = match source.width() {
-            found if found == input + 1 && direction != Direction::Decode => {
-                "; if one column is a label, leave it out with --label or --skip"
-            }
-            _ => "",
-        };
-        return Err(Error::Data(format!(
-            "{}: {what} of {} columns, but the model {} takes {input}{hint}",
-            flags.data.display(),
-            source.width(),
-            flags.model.display()
-        ))
-        .into());
-    }
+    check_width(&flags.data, source.width(), &flags.model, input, direction == Direction::Decode)?;
     let names: Vec<String> = match &model.about().names {
         Some(names) if direction != Direction::Encode => names.clone(),
         _ => (0..output).map(name).collect(),
@@ -74,6 +57,9 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
         sink.write(convert(block.view())?.view())?;
         rows += block.nrows();
         progress.add(block.nrows());
+    }
+    if rows == 0 {
+        return Err(Error::format(&flags.data, "", "the file has no rows").into());
     }
     sink.finish().with_context(|| "the result was not written")?;
     progress.finish(rows);

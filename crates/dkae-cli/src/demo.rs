@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::fit::summary;
 use crate::flags::Demo;
 use crate::screen::{Screen, seconds};
+use crate::{figure, sheet};
 
 pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let start = Instant::now();
@@ -22,6 +23,8 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
             layers: vec![500, 500, 500],
             pretrain: Length::Steps(200),
             steps: Length::Steps(1500),
+            // Often enough for a curve.
+            validate_every: 150,
             ..Trainer::default()
         },
         ..Recipe::default()
@@ -34,9 +37,16 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
     let model = recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut screen.training())?;
     model.save(&flags.output)?;
+    let figures = ["svg", "png"].map(|extension| flags.output.with_extension(extension));
+    if let Some([_, _, test]) = &priors {
+        let sheet = screen.timed("drawing", || sheet::draw(&model, &prepared, &**test))?;
+        figures.iter().try_for_each(|path| figure::save(path, &sheet))?;
+    }
     let (mut text, mut value) = summary(&model);
-    text += &format!("\nwrote {} in {}", flags.output.display(), seconds(start.elapsed()));
+    let files = [&flags.output, &figures[0], &figures[1]].map(|path| path.display().to_string());
+    text += &format!("\nwrote {} in {}", files.join(", "), seconds(start.elapsed()));
     value["model"] = json!(flags.output);
+    value["sheet"] = json!(figures);
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
 }

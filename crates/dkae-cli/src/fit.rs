@@ -57,7 +57,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
             let saved = checkpoint.path.display();
             return Err(e.context(format!("progress is saved in {saved}: the same command goes on from there")));
         }
-        (model, _) => model?,
+        (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
     };
     model.save(output)?;
     if let Some(checkpoint) = &checkpoint {
@@ -68,6 +68,15 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     value["model"] = json!(output);
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
+}
+
+/// The library speaks of "the rows"; people want to know which file they are in.
+pub fn about_rows(error: anyhow::Error, files: &[PathBuf]) -> anyhow::Error {
+    let of_rows = |e: &(dyn std::error::Error + 'static)| matches!(e.downcast_ref(), Some(Error::Data(_)));
+    match (error.chain().next().is_some_and(of_rows), files.first()) {
+        (true, Some(file)) => error.context(file.display().to_string()),
+        _ => error,
+    }
 }
 
 /// Word counts that are to be reduced stay sparse: a dense table of them may not fit.

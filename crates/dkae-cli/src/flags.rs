@@ -27,6 +27,7 @@ Examples:
   dkae fit rows.csv --label class -o my.dkae     train on a table
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
+  dkae classify rows.csv --model my.dkae         a linear SVM on the codes
   dkae inspect my.dkae                           what is in a file";
 
 /// What every command understands.
@@ -59,12 +60,28 @@ pub enum Command {
     Inspect(Inspect),
     /// Write the kernel matrix of given rows, or its factors
     Kernel(Box<Kernel>),
+    /// Clean rows: keep the leading components of their codes
+    Denoise(Denoise),
+    /// Walk in a straight line between two codes
+    Walk(Walk),
+    /// Cluster rows by k-means on their codes
+    Cluster(Cluster),
+    /// Tell classes apart, by the rows themselves or by their codes
+    Classify(Box<Classify>),
     /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  dkae completions bash > ~/.local/share/bash-completion/completions/dkae
+  dkae completions zsh > ~/.zfunc/_dkae
+  dkae completions fish > ~/.config/fish/completions/dkae.fish")]
     Completions {
         /// bash, elvish, fish, powershell or zsh
         shell: clap_complete::Shell,
     },
     /// Write the manual pages
+    #[command(after_help = "\
+Examples:
+  dkae man ~/.local/share/man/man1     then: man dkae")]
     Man {
         /// The folder to write to
         #[arg(value_name = "FOLDER")]
@@ -75,10 +92,10 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  dkae demo                    writes digits.dkae and digits.svg in the current folder
-  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae and /tmp/d.svg")]
+  dkae demo                    writes digits.dkae, digits.svg and digits.png in the current folder
+  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae, /tmp/d.svg and /tmp/d.png")]
 pub struct Demo {
-    /// Where to write the model; the figure goes beside it
+    /// Where to write the model; the figure goes beside it, as SVG and PNG
     #[arg(short, long, value_name = "MODEL", default_value = "digits.dkae")]
     pub output: PathBuf,
     /// Seed of everything random
@@ -219,7 +236,7 @@ pub struct KernelFlags {
     #[arg(long, value_name = "N")]
     pub degree: Option<u32>,
     /// polynomial: gamma [default: 1 / features]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma: Option<f64>,
     /// polynomial: offset [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -270,13 +287,13 @@ pub struct TrainingFlags {
     #[arg(long, value_name = "KIND")]
     pub batches: Option<Batches>,
     /// Peak learning rate [default: by the network]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// cosine (with warm-up) or constant [default: cosine]
     #[arg(long, value_name = "KIND")]
     pub schedule: Option<Schedule>,
     /// Largest norm of the gradient [default: no limit]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip: Option<f32>,
     /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]
     #[arg(long, value_name = "NOISE")]
@@ -362,4 +379,172 @@ pub struct Kernel {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae denoise my.dkae noisy.npy --fit clean.npy -o cleaned.npy     components of clean codes
+  dkae denoise my.dkae rows.csv --components 8 -o cleaned.csv       components of the codes themselves
+  dkae denoise my.dkae rows.npy --noise gauss:0.25 -o cleaned.npy   add noise first, and say how much of it goes
+
+Noise is added, and errors are measured, in the units the network sees: after the model's own scaling.")]
+pub struct Denoise {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The rows to clean
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Where to write the cleaned rows: npy, csv, tsv or parquet
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Principal components of the codes to keep
+    #[arg(long, value_name = "M", default_value_t = 32)]
+    pub components: usize,
+    /// Clean rows to find the components with; by default the rows to clean
+    #[arg(long, value_name = "DATA")]
+    pub fit: Option<PathBuf>,
+    /// Add noise to the rows first: mask:SHARE or gauss:DEVIATION
+    #[arg(long, value_name = "NOISE", default_value = "none", hide_default_value = true)]
+    pub noise: Noise,
+    /// Seed of the noise
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae walk my.dkae rows.npy --from 3 --to 17 -o walk.npy                    from row 3 to row 17 (the first is row 0)
+  dkae walk my.dkae images.idx --clusters 10 --pairs 3 -o walk.npy --figure walk.svg")]
+pub struct Walk {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The rows to walk between
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Where to write the decoded steps, one per row: npy, csv, tsv or parquet
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The row to start from, counted from 0
+    #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
+    pub from: Option<usize>,
+    /// The row to arrive at
+    #[arg(long, value_name = "J", requires = "from")]
+    pub to: Option<usize>,
+    /// Walk between centroids of this many clusters of codes instead
+    #[arg(long, value_name = "K", conflicts_with_all = ["from", "to"])]
+    pub clusters: Option<usize>,
+    /// Pairs of centroids to walk between, drawn at random
+    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with_all = ["from", "to"])]
+    pub pairs: usize,
+    /// Points on each walk, both ends included
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub steps: usize,
+    /// Draw the walks, when rows are pictures: a file name ending in .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub figure: Option<PathBuf>,
+    /// Seed of the clusters and pairs
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae cluster my.dkae rows.csv --label class -o clusters.csv     as many clusters as classes
+  dkae cluster my.dkae rows.npy --clusters 20 -o clusters.npy")]
+pub struct Cluster {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The rows to cluster
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Where to write the cluster of each row, counted from 0: npy, csv, tsv or parquet
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Clusters [default: as many as classes, or 8 without labels]
+    #[arg(long, value_name = "K")]
+    pub clusters: Option<usize>,
+    /// Random starts; the best result is kept
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub restarts: usize,
+    /// Seed of the starts
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae classify rows.csv --label class                              split, then a linear SVM on the rows
+  dkae classify rows.csv --label class --model my.dkae              on codes, with the parts the model was made with
+  dkae classify --train a.csv --test b.csv --label class --method kernel-svm --c 1,10 --rbf-width 25%,50%
+  dkae classify --train a.csv --test b.csv --label class --method knn --neighbours 1,3,5 -o predictions.csv
+
+Every value in a list is tried, and the one that does best on the validation rows is used on the test rows.")]
+pub struct Classify {
+    /// The rows, to be split into training, validation and test rows
+    #[arg(value_name = "DATA", required_unless_present = "train", conflicts_with_all = ["train", "test", "validation"])]
+    pub data: Vec<PathBuf>,
+    /// Rows to learn from, instead of DATA
+    #[arg(long, value_name = "DATA", requires = "test")]
+    pub train: Option<PathBuf>,
+    /// Rows to choose settings by [default: a share of the training rows]
+    #[arg(long, value_name = "DATA", requires = "train")]
+    pub validation: Option<PathBuf>,
+    /// Rows to measure the result on
+    #[arg(long, value_name = "DATA", requires = "train")]
+    pub test: Option<PathBuf>,
+    /// Share of the training rows to choose settings by, with --train and without --validation [default: 0.2]
+    #[arg(long, value_name = "X", requires = "train", conflicts_with = "validation")]
+    pub validation_share: Option<f64>,
+    /// Classify the codes of this model; its own seed, --take and split hold unless given
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+    /// svm (linear), kernel-svm or knn
+    #[arg(long, value_name = "METHOD", default_value = "svm")]
+    pub method: Method,
+    /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
+    #[arg(long, value_name = "C,C,...", value_delimiter = ',', allow_negative_numbers = true)]
+    pub c: Option<Vec<f64>>,
+    /// kernel-svm: rbf, pck, linear, polynomial or cosine [default: rbf]
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<String>,
+    /// kernel-svm: widths to try, numbers or shares of the median distance [default: 100%,50%,25%]
+    #[arg(long, value_name = "W,W,...", value_delimiter = ',')]
+    pub rbf_width: Option<Vec<String>>,
+    /// knn: numbers of neighbours to try [default: 1]
+    #[arg(long, value_name = "K,K,...", value_delimiter = ',')]
+    pub neighbours: Option<Vec<usize>>,
+    /// Write the class and the prediction of every test row, as csv
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seed of everything random [default: the model's, or 7]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub rows: RowFlags,
+}
+
+/// How classes are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Method {
+    /// A linear support vector machine.
+    Svm,
+    /// A support vector machine with a kernel.
+    KernelSvm,
+    /// The nearest training rows.
+    Knn,
 }

@@ -17,6 +17,7 @@ use flate2::write::GzEncoder;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
+use crate::fit::about_rows;
 use crate::flags::Kernel;
 use crate::screen::{Screen, stop_requested};
 
@@ -41,11 +42,13 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
         let KernelSpec::Pck(pck) = &spec else {
             return Err(Error::setting("factors", "only the probabilistic cluster kernel has sparse factors").into());
         };
-        let pck = screen.timed("fitting the kernel", || pck.fit(x.view()))?;
+        let fitted = screen.timed("fitting the kernel", || pck.fit(x.view()));
+        let pck = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
         write_factors(&pck, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;
         pck.describe()
     } else {
-        let kernel = screen.timed("fitting the kernel", || spec.fit(x.view()))?;
+        let fitted = screen.timed("fitting the kernel", || spec.fit(x.view()));
+        let kernel = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
         write_matrix(&*kernel.prior(x.view())?, rows.clone(), flags, screen)?;
         kernel.describe()
     };
@@ -103,9 +106,11 @@ fn write_factors(pck: &FittedPck, x: ArrayView2<f32>, flags: &Kernel, screen: Sc
             return Err(Error::Interrupted.into());
         }
         let factors = pck.posteriors(block)?;
+        // P is the mean over mixtures of inner products of posteriors.
+        let unit = (factors.mixtures() as f32).sqrt();
         for i in 0..block.nrows() {
             let mut line = String::from("0");
-            factors.row(i).for_each(|(column, value)| line += &format!(" {}:{value}", column + 1));
+            factors.row(i).for_each(|(column, value)| line += &format!(" {}:{}", column + 1, value / unit));
             writeln!(out, "{line}").map_err(Error::io(&flags.output))?;
         }
         progress.add(block.nrows());

@@ -3,22 +3,29 @@
 //! Exit codes: 0 done, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C. Results go to standard output, everything else to
 //! standard error.
 
+mod classify;
+mod cluster;
 mod convert;
 mod demo;
+mod denoise;
+mod figure;
 mod fit;
 mod flags;
 mod inspect;
 mod kernel;
 mod manual;
+mod rows;
 mod screen;
 mod settings;
+mod sheet;
+mod walk;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 use dkae::Error;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use convert::Direction;
 use flags::{Command, Flags};
@@ -29,7 +36,15 @@ fn main() -> ExitCode {
     dkae::math::threads::set_count(flags.global.threads);
     screen::watch_for_interrupts();
     let screen = Screen::new(&flags.global);
-    match run(&flags, screen) {
+    // A fault of ours is one line too, with a place to look for it, and not a success.
+    std::panic::set_hook(Box::new(|fault| {
+        eprintln!("error: a fault in dkae {}, please report it: {fault}", env!("CARGO_PKG_VERSION"));
+    }));
+    let result = match std::panic::catch_unwind(|| run(&flags, screen)) {
+        Ok(result) => result,
+        Err(_) => return ExitCode::FAILURE,
+    };
+    match result {
         Ok((text, value)) => {
             use std::io::Write;
             let text = if flags.global.json { value.to_string() } else { text };
@@ -41,7 +56,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("error: {}", message(&error));
+            eprintln!("error: {}", message(&error, &flags.command));
             ExitCode::from(exit_code(&error))
         }
     }
@@ -57,18 +72,48 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
         Command::Reconstruct(convert) => convert::run(convert, Direction::Reconstruct, screen).map(converted),
         Command::Inspect(inspect) => inspect::run(inspect),
         Command::Kernel(kernel) => kernel::run(kernel, screen),
-        Command::Completions { shell } => Ok((manual::completions(*shell), Value::Null)),
+        Command::Denoise(denoise) => denoise::run(denoise, screen),
+        Command::Walk(walk) => walk::run(walk, screen),
+        Command::Cluster(cluster) => cluster::run(cluster, screen),
+        Command::Classify(classify) => classify::run(classify, screen),
+        Command::Completions { shell } => {
+            let script = manual::completions(*shell);
+            let value = json!({ "shell": shell.to_string(), "script": script });
+            Ok((script, value))
+        }
         Command::Man { folder } => manual::pages(folder),
     }
 }
 
 /// The chain of what went wrong, in one line; settings are named as the flags are.
-fn message(error: &anyhow::Error) -> String {
+fn message(error: &anyhow::Error, command: &Command) -> String {
     let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
-        Some(Error::Setting { name, message }) => format!("--{}: {message}", name.replace('_', "-")),
-        _ => e.to_string().trim_end().to_owned(),
+        Some(Error::Setting { name, message }) => format!("--{}: {message}", flag(name, command)),
+        // Some messages have several lines, with a drawing of the place; the words are enough.
+        _ => {
+            let words = |line: &&str| !line.is_empty() && !line.contains('|');
+            e.to_string().lines().map(str::trim).filter(words).collect::<Vec<_>>().join(", ")
+        }
     };
-    error.chain().map(part).collect::<Vec<_>>().join(": ")
+    let mut parts: Vec<String> = Vec::new();
+    for part in error.chain().map(part) {
+        // An error that tells its cause in its own words has told it.
+        if parts.last().is_none_or(|last| !last.ends_with(&part)) {
+            parts.push(part);
+        }
+    }
+    // Advice names the library's settings; these are the flags.
+    parts.join(": ").replace("max_components", "--max-components").replace("raise subset", "raise --subset")
+}
+
+/// The flag that a setting of the library is given by: the same name but for these few.
+fn flag(setting: &str, command: &Command) -> String {
+    match (setting, command) {
+        ("components", Command::Fit(_) | Command::Classify(_)) => "svd".into(),
+        ("k", _) => "neighbours".into(),
+        ("prices", _) => "c".into(),
+        _ => setting.replace('_', "-"),
+    }
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use dkae::progress::Progress;
 use dkae::train::{Event, Losses, Observer, Phase};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -75,6 +76,20 @@ impl Screen {
         result
     }
 
+    /// As [`timed`](Self::timed), for work that says how far it is and can be stopped.
+    pub fn watched<T>(self, what: &str, work: impl FnOnce(&dyn Progress) -> T) -> T {
+        let start = Instant::now();
+        let watch = Watch(match self {
+            Screen::Bars => bar(0, "{msg} {wide_bar} {pos}/{len}, {elapsed}"),
+            _ => ProgressBar::hidden(),
+        });
+        watch.0.set_message(what.to_owned());
+        let result = work(&watch);
+        watch.0.finish_and_clear();
+        self.say(format_args!("{what}: {}", seconds(start.elapsed())));
+        result
+    }
+
     /// A bar for work of so many rows; unknown when the file does not say.
     pub fn rows(self, what: &'static str, total: Option<usize>) -> Rows {
         let bar = match (self, total) {
@@ -104,6 +119,21 @@ pub fn seconds(time: Duration) -> String {
         0..100 => format!("{:.1} s", time.as_secs_f64()),
         100..6000 => format!("{} min {} s", s / 60, s % 60),
         _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// The library's reports on a bar, and Ctrl-C to the library.
+struct Watch(ProgressBar);
+
+impl Progress for Watch {
+    fn step(&self, what: &str, done: u64, total: u64) {
+        self.0.set_message(what.to_owned());
+        self.0.set_length(total);
+        self.0.set_position(done);
+    }
+
+    fn stop(&self) -> bool {
+        stop_requested()
     }
 }
 

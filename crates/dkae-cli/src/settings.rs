@@ -10,7 +10,7 @@ use dkae::recipe::Recipe;
 use dkae::train::Trainer;
 use serde::{Deserialize, Serialize};
 
-use crate::flags::{Fit, KernelFlags, Reading};
+use crate::flags::{Fit, KernelFlags, Reading, RowFlags};
 
 /// A settings file: how to read the rows, and the recipe.
 #[derive(Clone, Debug, Default)]
@@ -76,12 +76,7 @@ impl Settings {
         set(&mut settings.prior, flags.kernel.prior.clone());
         set(&mut settings.checkpoint_every, flags.training.checkpoint_every);
         let recipe = &mut settings.recipe;
-        let rows = &flags.rows;
-        set(&mut recipe.take, rows.take);
-        put(&mut recipe.split, rows.split.as_deref().map(three).transpose()?);
-        set(&mut recipe.split_by, rows.split_by.as_deref().map(three).transpose()?);
-        put(&mut recipe.scale, rows.scale);
-        set(&mut recipe.svd, rows.svd);
+        flags.rows.apply(recipe)?;
         flags.kernel.apply(&mut recipe.kernel)?;
 
         let (network, training) = (&flags.network, &flags.training);
@@ -115,9 +110,28 @@ impl Settings {
     }
 }
 
-fn three<T: Clone>(values: &[T]) -> Result<[T; 3]> {
-    <[T; 3]>::try_from(values.to_vec())
-        .map_err(|v| Error::setting("split", format!("expected three values, found {}", v.len())).into())
+impl RowFlags {
+    /// Changes `recipe` by what was given.
+    pub fn apply(&self, recipe: &mut Recipe) -> Result<()> {
+        set(&mut recipe.take, self.take);
+        if let Some(shares) = &self.split {
+            recipe.split = three("split", shares)?;
+            recipe.split_by = None;
+        }
+        if let Some(groups) = &self.split_by {
+            recipe.split_by = Some(three("split-by", groups)?);
+        }
+        put(&mut recipe.scale, self.scale);
+        set(&mut recipe.svd, self.svd);
+        Ok(())
+    }
+}
+
+fn three<T: Clone>(flag: &'static str, values: &[T]) -> Result<[T; 3]> {
+    <[T; 3]>::try_from(values.to_vec()).map_err(|v| {
+        let message = format!("expected three values, for training, validation and test, found {}", v.len());
+        Error::setting(flag, message).into()
+    })
 }
 
 /// The part of a settings file that is not the recipe.
@@ -192,6 +206,13 @@ impl KernelFlags {
             KernelSpec::Rbf(rbf) => {
                 let width = self.rbf_width.as_deref();
                 put(&mut rbf.width, parse_amount("rbf-width", width, Width::Value, Width::MedianFraction)?);
+                // A settings file can hold any number; the library would call it by its own name for it.
+                let (Width::Value(value) | Width::MedianFraction(value)) = rbf.width;
+                if !(value > 0.0 && value.is_finite()) {
+                    return Err(
+                        Error::setting("rbf-width", format!("expected a positive number, found {value}")).into()
+                    );
+                }
             }
             KernelSpec::Polynomial(polynomial) => {
                 put(&mut polynomial.degree, self.degree);

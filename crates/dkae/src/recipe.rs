@@ -164,23 +164,28 @@ fn labels_missing() -> Error {
 impl Recipe {
     /// Splits and prepares rows; everything is fitted on the training part.
     pub fn prepare(&self, source: &Source) -> Result<Prepared> {
-        let n = source.x.len();
-        let take = self.take.unwrap_or(n);
-        let split = match (&self.split_by, source.groups) {
-            (None, _) => Split::random_of(n, take, self.split, self.seed)?,
+        self.prepare_split(source, self.split(source.x.len(), source.groups)?)
+    }
+
+    /// Which of `n` rows are for training, validation and test.
+    pub fn split(&self, n: usize, groups: Option<&[String]>) -> Result<Split> {
+        match (&self.split_by, groups) {
+            (None, _) => Split::random_of(n, self.take.unwrap_or(n), self.split, self.seed),
             (Some(_), None) => {
-                return Err(Error::setting("split-by", "needs a column that says the group of each row: give group"));
+                Err(Error::setting("split-by", "needs a column that says the group of each row: give group"))
             }
             (Some([train, validation, test]), Some(groups)) => {
                 let split = Split::by_group(groups, train, validation, test)?;
                 match self.take {
-                    None => split,
-                    Some(take) => {
-                        split.take(self.split.map(|share| (share * take as f64).round() as usize), self.seed)?
-                    }
+                    None => Ok(split),
+                    Some(take) => split.take(self.split.map(|share| (share * take as f64).round() as usize), self.seed),
                 }
             }
-        };
+        }
+    }
+
+    /// As [`prepare`](Self::prepare), for rows that are split already.
+    pub fn prepare_split(&self, source: &Source, split: Split) -> Result<Prepared> {
         let rows = [&split.train, &split.validation, &split.test];
         let labels = source.labels.map(|labels| rows.map(|rows| labels.select(rows)));
         let (parts, preparation) = match (&source.x, self.svd) {

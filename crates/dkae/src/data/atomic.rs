@@ -48,7 +48,11 @@ impl AtomicFile {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temporary: NamedTempFile = builder.tempfile_in(folder).map_err(|e| {
             // The error names the temporary file; the user knows the folder.
-            let source = std::io::Error::new(e.kind(), format!("cannot write in folder {}: {e}", folder.display()));
+            let why = match folder.is_dir() {
+                true => format!("cannot write in folder {}: {}", folder.display(), e.kind()),
+                false => format!("there is no folder {}; make it first", folder.display()),
+            };
+            let source = std::io::Error::new(e.kind(), why);
             Error::Io { path: path.clone(), source }
         })?;
         let (file, temporary) = temporary.into_parts();
@@ -139,7 +143,7 @@ mod tests {
     #[test]
     fn a_missing_folder_is_named() {
         let e = AtomicFile::create("no/such/folder/a.bin").unwrap_err().to_string();
-        assert!(e.contains("no/such/folder/a.bin") && e.contains("cannot write in folder no/such/folder"), "{e}");
+        assert!(e.contains("no/such/folder/a.bin") && e.contains("there is no folder no/such/folder"), "{e}");
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Split {
     pub fn by_group(groups: &[String], train: &str, validation: &str, test: &str) -> Result<Self> {
         if train == validation || train == test || validation == test {
             let message = format!("the parts must be different groups, but are `{train}`, `{validation}` and `{test}`");
-            return Err(Error::setting("split", message));
+            return Err(Error::setting("split-by", message));
         }
         let part = |name: &str| -> Result<Vec<usize>> {
             let rows: Vec<usize> = (0..groups.len()).filter(|&i| groups[i] == name).collect();
@@ -66,7 +66,7 @@ impl Split {
                 known.dedup();
                 known.truncate(20);
                 let message = format!("no row is in group `{name}`; the groups are: {}", known.join(", "));
-                return Err(Error::setting("split", message));
+                return Err(Error::setting("split-by", message));
             }
             Ok(rows)
         };

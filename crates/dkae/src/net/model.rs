@@ -199,31 +199,33 @@ impl Model {
             return Err(Error::format(&path, "", message));
         }
         let Description { architecture, scale, about, .. } = reader.description()?;
-        architecture.check()?;
+        // What is wrong with the contents is wrong with this file, not with a setting or with rows.
+        let damaged = |place: &str, e: Error| Error::format(&path, place, format!("the file is damaged: {e}"));
+        architecture.check().map_err(|e| damaged("architecture", e))?;
         let layers = (0..architecture.layers.len())
             .map(|l| {
                 let shape = (architecture.width(l), architecture.width(l + 1));
                 Layer::read(shape, architecture.tied, l, |name, shape| reader.take_shaped(name, shape))
             })
             .collect::<Result<_>>()?;
-        let scaler = Scaler::from_parts(scale, reader.take("scale.offset")?.1, reader.take("scale.factor")?.1)?;
+        let scaler = Scaler::from_parts(scale, reader.take("scale.offset")?.1, reader.take("scale.factor")?.1)
+            .map_err(|e| damaged("arrays scale.offset and scale.factor", e))?;
         let text = if reader.has("text.idf") {
             let (_, idf) = reader.take("text.idf")?;
             let (shape, values) = reader.take("text.components")?;
-            let damaged =
-                || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
-            let &[m, d] = &shape[..] else { return Err(damaged()) };
+            let misfit = || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
+            let &[m, d] = &shape[..] else { return Err(misfit()) };
             if d != idf.len() || m != architecture.input {
-                return Err(damaged());
+                return Err(misfit());
             }
-            let components = Array2::from_shape_vec((m, d), values).map_err(|_| damaged())?;
+            let components = Array2::from_shape_vec((m, d), values).map_err(|_| misfit())?;
             let singular_values = reader.take_shaped("text.singular_values", &[m])?.into();
             Some((TfIdf { idf }, TruncatedSvd { components, singular_values }))
         } else {
             None
         };
         Ok(Model {
-            net: Autoencoder::from_layers(architecture, layers)?,
+            net: Autoencoder::from_layers(architecture, layers).map_err(|e| damaged("layers", e))?,
             preparation: Preparation { text, scaler },
             about,
         })

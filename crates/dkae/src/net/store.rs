@@ -55,7 +55,7 @@ impl Reader {
     /// Reads a file. Any file may be passed: what is not a file of ours is an error that says so.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let foreign = |why: String| Error::format(&path, "", format!("is not a dkae file: {why}"));
+        let foreign = |why: String| Error::format(&path, "", format!("is not a dkae file, or is damaged: {why}"));
         let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
         let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| foreign(e.to_string()))?;
         let description = metadata

@@ -106,6 +106,19 @@ impl Sampler {
 }
 
 impl Noise {
+    /// An error unless the amount makes sense.
+    pub fn check(self) -> Result<(), Error> {
+        match self {
+            Noise::Mask(share) if !(0.0..1.0).contains(&share) => {
+                Err(Error::setting("noise", format!("expected a share in [0, 1) to mask, found {share}")))
+            }
+            Noise::Gauss(deviation) if !(deviation >= 0.0 && deviation.is_finite()) => {
+                Err(Error::setting("noise", format!("expected a deviation of at least 0, found {deviation}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Disturbs a batch (features x rows, only the first `k` columns are rows); every feature has its own stream, so
     /// features can be worked on in any order.
     pub fn disturb(self, seed: u64, phase: u64, step: u64, k: usize, mut batch: ArrayViewMut2<f32>) {

@@ -257,15 +257,7 @@ impl Trainer {
         {
             return Err(Error::setting("clip", format!("expected a positive number, found {clip}")));
         }
-        match self.noise {
-            Noise::Mask(share) if !(0.0..1.0).contains(&share) => {
-                return Err(Error::setting("noise", format!("expected a share in [0, 1) to mask, found {share}")));
-            }
-            Noise::Gauss(deviation) if !(deviation >= 0.0 && deviation.is_finite()) => {
-                return Err(Error::setting("noise", format!("expected a deviation of at least 0, found {deviation}")));
-            }
-            _ => {}
-        }
+        self.noise.check()?;
         if self.validate_every == 0 {
             return Err(Error::setting("validate-every", "expected at least 1 step, found 0"));
         }

@@ -1,0 +1,337 @@
+//! `dkae classify`: learn classes from training rows, choose settings on validation rows, measure on test rows.
+//!
+//! Rows are used as they are (prepared by what the training rows ask for), or as codes when a model is given.
+
+use std::path::Path;
+
+use anyhow::Result;
+use dkae::Error;
+use dkae::baseline::knn::Knn;
+use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
+use dkae::baseline::svm::{KernelSvm, LinearSvm};
+use dkae::data::atomic::write_atomically;
+use dkae::data::read::{ReadOptions, read, read_many};
+use dkae::data::split::Split;
+use dkae::data::{Labels, Table};
+use dkae::kernel::{Kernel, KernelSpec};
+use dkae::metrics::{accuracy, confusion};
+use dkae::net::Model;
+use dkae::recipe::{Recipe, Source};
+use ndarray::{Array2, Axis};
+use serde_json::{Value, json};
+
+use crate::flags::{Classify, KernelFlags, Method};
+use crate::rows::{check_width, classify, encode, table};
+use crate::screen::Screen;
+
+/// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
+const KERNEL_PRICES: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
+/// Widths of the radial basis functions tried, wide ones first: of equals the first wins.
+const WIDTHS: [&str; 3] = ["100%", "50%", "25%"];
+/// The share of the training rows that settings are chosen by.
+const SHARE: f64 = 0.2;
+
+/// A setting that was tried: in words, for machines, and its accuracy on the validation rows.
+struct Trial {
+    text: String,
+    value: Value,
+    accuracy: f64,
+}
+
+/// What was tried, what won, and what it says of the test rows.
+struct Outcome {
+    trials: Vec<Trial>,
+    best: usize,
+    predicted: Vec<u32>,
+    warnings: Vec<String>,
+}
+
+pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
+    refuse_idle(flags)?;
+    let model = flags.model.as_deref().map(|path| Model::load(path).map(|m| (path, m))).transpose()?;
+    // A model's own settings, so that it is not tested on rows it has learned from.
+    let own = model.as_ref().and_then(|(_, m)| serde_json::from_value(m.about().settings.clone()).ok());
+    let mut recipe: Recipe = own.unwrap_or_default();
+    flags.rows.apply(&mut recipe)?;
+    recipe.seed = flags.seed.unwrap_or(recipe.seed);
+    if let Some(path) = &flags.output {
+        check_output(path)?;
+    }
+
+    let mut options = flags.reading.options();
+    options.width = options.width.or(model.as_ref().map(|(_, m)| m.input_width()));
+    let (rows, split) = match (&flags.train, &flags.test) {
+        (Some(train), Some(test)) => from_files(flags, train, test, options, recipe.seed, screen)?,
+        _ => {
+            let rows = screen.timed("reading", || read_many(&flags.data, &options))?;
+            let split = recipe.split(rows.len(), rows.groups.as_deref())?;
+            (rows, split)
+        }
+    };
+    let Some(labels) = &rows.labels else {
+        let file = flags.data[0].display();
+        let message = format!("{file}: the rows have no classes to learn; name their column, or give --labels-file");
+        return Err(Error::setting("label", message).into());
+    };
+    let several = trials(flags) > 1 || flags.method != Method::Knn;
+    if split.test.is_empty() || split.validation.is_empty() && several {
+        return Err(Error::setting("split", "leaves no rows to choose settings by or none to test on").into());
+    }
+    let numbers = [&split.train, &split.validation, &split.test].map(|part| labels.select(part).index);
+    let test_rows = split.test.clone();
+    let parts = match &model {
+        None => recipe.prepare_split(&Source::from(&rows), split)?.parts,
+        Some((path, model)) => {
+            let file = flags.train.as_ref().unwrap_or_else(|| &flags.data[0]);
+            check_width(file, rows.x.ncols(), path, model.input_width(), false)?;
+            let [a, b, c] = [split.train, split.validation, split.test].map(|part| {
+                if part.is_empty() {
+                    return Ok(Array2::zeros((0, model.code_width())));
+                }
+                encode(model, rows.x.select(Axis(0), &part).view(), screen)
+            });
+            [a?, b?, c?]
+        }
+    };
+    let [n, m, k] = parts.each_ref().map(|x| x.nrows());
+    screen.say(format_args!("{n} training, {m} validation, {k} test rows of {} features", parts[0].ncols()));
+    let outcome = match flags.method {
+        Method::Svm => linear(flags, &parts, &numbers, recipe.seed, screen)?,
+        Method::KernelSvm => kernel(flags, &parts, &numbers, recipe.seed, screen)?,
+        Method::Knn => knn(flags, &parts, &numbers, screen)?,
+    };
+    if let Some(path) = &flags.output {
+        write_predictions(path, &test_rows, labels, &numbers[2], &outcome.predicted)?;
+    }
+    report(flags, labels, &numbers[2], &outcome, [n, m, k])
+}
+
+/// Flags that would have no effect, which nobody means.
+fn refuse_idle(flags: &Classify) -> Result<()> {
+    let (rows, files, coded) = (&flags.rows, flags.train.is_some(), flags.model.is_some());
+    let kernel = flags.method == Method::KernelSvm;
+    let rbf = flags.kernel.as_deref().is_none_or(|k| k == "rbf");
+    let idle = [
+        ("take", rows.take.is_some() && files, "goes with DATA, not with --train and --test"),
+        ("split", rows.split.is_some() && files, "goes with DATA, not with --train and --test"),
+        ("split-by", rows.split_by.is_some() && files, "goes with DATA, not with --train and --test"),
+        ("scale", rows.scale.is_some() && coded, "a model prepares rows in its own way"),
+        ("svd", rows.svd.is_some() && coded, "a model prepares rows in its own way"),
+        ("c", flags.c.is_some() && flags.method == Method::Knn, "is a setting of --method svm and kernel-svm"),
+        ("kernel", flags.kernel.is_some() && !kernel, "is a setting of --method kernel-svm"),
+        (
+            "rbf-width",
+            flags.rbf_width.is_some() && !(kernel && rbf),
+            "is a setting of --method kernel-svm --kernel rbf",
+        ),
+        ("neighbours", flags.neighbours.is_some() && flags.method != Method::Knn, "is a setting of --method knn"),
+    ];
+    match idle.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => Err(Error::setting(flag, why).into()),
+        None => Ok(()),
+    }
+}
+
+/// How many settings are tried, by what was given.
+fn trials(flags: &Classify) -> usize {
+    match flags.method {
+        Method::Knn => flags.neighbours.as_ref().map_or(1, Vec::len),
+        _ => 2,
+    }
+}
+
+/// Reads training, validation and test rows from files of their own into one table; classes are matched by name.
+fn from_files(
+    flags: &Classify,
+    train: &Path,
+    test: &Path,
+    mut options: ReadOptions,
+    seed: u64,
+    screen: Screen,
+) -> Result<(Table, Split)> {
+    let mut read_next = |path: &Path| -> Result<Table> {
+        let table = screen.timed("reading", || read(path, &options))?;
+        if table.labels.is_none() {
+            let message = format!("{}: the rows have no classes; name their column or --labels-file", path.display());
+            return Err(Error::setting("label", message).into());
+        }
+        // A sparse file of few rows may not mention the last features.
+        options.width = options.width.or(Some(table.x.ncols()));
+        if options.width != Some(table.x.ncols()) && flags.model.is_none() {
+            let (found, width) = (table.x.ncols(), options.width.unwrap_or(0));
+            let message = format!("{}: rows of {found} features, but the training rows have {width}", path.display());
+            return Err(Error::Data(message).into());
+        }
+        Ok(table)
+    };
+    let learn = read_next(train)?;
+    let choose = flags.validation.as_deref().map(&mut read_next).transpose()?;
+    let measure = read_next(test)?;
+    let n = learn.len();
+    let mut split = match &choose {
+        Some(choose) => Split { train: (0..n).collect(), validation: (n..n + choose.len()).collect(), test: vec![] },
+        None => {
+            let share = flags.validation_share.unwrap_or(SHARE);
+            if !(share > 0.0 && share < 1.0) {
+                let message = format!("expected a number between 0 and 1, found {share}");
+                return Err(Error::setting("validation-share", message).into());
+            }
+            Split::random(n, [1.0 - share, share, 0.0], seed)?
+        }
+    };
+    let before = n + choose.as_ref().map_or(0, Table::len);
+    split.test = (before..before + measure.len()).collect();
+    let tables: Vec<Table> = [Some(learn), choose, Some(measure)].into_iter().flatten().collect();
+    let views: Vec<_> = tables.iter().map(|t| t.x.view()).collect();
+    let x = ndarray::concatenate(Axis(0), &views)
+        .map_err(|_| Error::Data(format!("{} and {}: rows of different widths", train.display(), test.display())))?;
+    let mut labels = Labels::default();
+    for own in tables.iter().filter_map(|t| t.labels.as_ref()) {
+        for &i in &own.index {
+            let name = &own.names[i as usize];
+            let place = labels.names.iter().position(|n| n == name).unwrap_or_else(|| {
+                labels.names.push(name.clone());
+                labels.names.len() - 1
+            });
+            labels.index.push(place as u32);
+        }
+    }
+    Ok((Table { x, labels: Some(labels), shape: tables[0].shape, ..Table::default() }, split))
+}
+
+fn part<'a>(parts: &'a [Array2<f32>; 3], numbers: &'a [Vec<u32>; 3], i: usize) -> Part<'a> {
+    Part { x: parts[i].view(), labels: &numbers[i] }
+}
+
+fn linear(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, screen: Screen) -> Result<Outcome> {
+    let prices = flags.c.clone().unwrap_or(PRICES.to_vec());
+    let settings = LinearSvm { seed, ..LinearSvm::default() };
+    let (train, validation) = (part(x, y, 0), part(x, y, 1));
+    let choice = screen.watched("fitting", |p| choose::linear(&settings, &prices, train, validation, p))?;
+    Ok(Outcome {
+        best: place(&choice.tried, &choice.best),
+        trials: choice.tried.iter().map(|t| trial(t, "", json!({}))).collect(),
+        predicted: classify(&choice.model, x[2].view(), screen)?,
+        warnings: choice.model.warnings(),
+    })
+}
+
+fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, screen: Screen) -> Result<Outcome> {
+    let name = flags.kernel.as_deref().unwrap_or("rbf");
+    let widths = match (name, &flags.rbf_width) {
+        ("rbf", None) => WIDTHS.map(|w| Some(w.to_owned())).to_vec(),
+        ("rbf", Some(widths)) => widths.iter().cloned().map(Some).collect(),
+        _ => vec![None],
+    };
+    let spec = |rbf_width: &Option<String>| {
+        let mut spec = KernelSpec::default();
+        let flags = KernelFlags { kernel: Some(name.into()), rbf_width: rbf_width.clone(), ..KernelFlags::default() };
+        flags.apply(&mut spec)?;
+        Ok(spec.with_seed(seed))
+    };
+    let specs = widths.iter().map(spec).collect::<Result<Vec<KernelSpec>>>()?;
+    let fit = || specs.iter().map(|spec| spec.fit(x[0].view())).collect::<dkae::Result<Vec<Box<dyn Kernel>>>>();
+    let fitted = screen.timed("fitting the kernel", fit)?;
+    let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
+    let prices = flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec());
+    let (train, validation) = (part(x, y, 0), part(x, y, 1));
+    let choice = screen
+        .watched("fitting", |p| choose::kernel(&KernelSvm::default(), &kernels, &prices, train, validation, p))?;
+    let described = |t: &Tried| {
+        let width = &widths[t.kernel];
+        let words = width.as_ref().map_or(format!(", {name}"), |w| format!(", {name} of width {w}"));
+        trial(t, &words, json!({ "kernel": kernels[t.kernel].describe(), "rbf_width": width }))
+    };
+    Ok(Outcome {
+        best: place(&choice.tried, &choice.best),
+        trials: choice.tried.iter().map(described).collect(),
+        predicted: classify(&choice.model, x[2].view(), screen)?,
+        warnings: choice.model.support.warnings(),
+    })
+}
+
+fn knn(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], screen: Screen) -> Result<Outcome> {
+    let counts = flags.neighbours.clone().unwrap_or(vec![1]);
+    let mut trials: Vec<Trial> = Vec::new();
+    for &k in &counts {
+        let fitted = Knn { k }.fit(x[0].view(), &y[0])?;
+        let accuracy = match y[1].is_empty() {
+            true => f64::NAN,
+            false => accuracy(&y[1], &classify(&fitted, x[1].view(), screen)?)?,
+        };
+        trials.push(Trial { text: format!("k {k}"), value: json!({ "neighbours": k }), accuracy });
+    }
+    // Of equals the first.
+    let best = (1..trials.len()).fold(0, |b, i| if trials[i].accuracy > trials[b].accuracy { i } else { b });
+    let fitted = Knn { k: counts[best] }.fit(x[0].view(), &y[0])?;
+    Ok(Outcome { trials, best, predicted: classify(&fitted, x[2].view(), screen)?, warnings: Vec::new() })
+}
+
+fn place(tried: &[Tried], best: &Tried) -> usize {
+    tried.iter().position(|t| (t.c, t.kernel) == (best.c, best.kernel)).unwrap_or(0)
+}
+
+fn trial(tried: &Tried, more: &str, mut value: Value) -> Trial {
+    value["c"] = json!(tried.c);
+    value["converged"] = json!(tried.converged);
+    let rest = if tried.converged { "" } else { ", not converged" };
+    Trial { text: format!("C {}{more}{rest}", tried.c), value, accuracy: tried.accuracy }
+}
+
+/// What people and machines get.
+fn report(
+    flags: &Classify,
+    labels: &Labels,
+    truth: &[u32],
+    outcome: &Outcome,
+    [train, validation, test]: [usize; 3],
+) -> Result<(String, Value)> {
+    let right = accuracy(truth, &outcome.predicted)?;
+    let counts = confusion(truth, &outcome.predicted)?;
+    let names: Vec<String> = counts.classes.iter().map(|&c| labels.names[c as usize].clone()).collect();
+    let mut lines: Vec<String> = outcome.warnings.iter().map(|w| format!("warning: {w}")).collect();
+    lines.push("accuracy on the validation rows (* is the one used)".into());
+    let mut tried = Vec::new();
+    for (i, trial) in outcome.trials.iter().enumerate() {
+        let mark = if i == outcome.best { '*' } else { ' ' };
+        if trial.accuracy.is_nan() {
+            lines.push(format!("{mark}        -  {}", trial.text));
+        } else {
+            lines.push(format!("{mark} {:6.2} %  {}", 100.0 * trial.accuracy, trial.text));
+        }
+        let mut value = trial.value.clone();
+        value["accuracy"] = json!(trial.accuracy);
+        tried.push(value);
+    }
+    lines.push(table("true \\ predicted", &names, &names, &counts.counts));
+    lines.push(format!("accuracy on {test} test rows: {:.2} %", 100.0 * right));
+    if let Some(path) = &flags.output {
+        lines.push(format!("wrote {}", path.display()));
+    }
+    let value = json!({
+        "accuracy": right, "best": tried[outcome.best], "tried": tried, "classes": names,
+        "confusion": counts.counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>(),
+        "train": train, "validation": validation, "test": test, "warnings": outcome.warnings, "output": flags.output,
+    });
+    Ok((lines.join("\n"), value))
+}
+
+fn check_output(path: &Path) -> Result<()> {
+    if path.extension().is_some_and(|e| e == "csv") {
+        return Ok(());
+    }
+    Err(Error::setting("output", format!("{}: predictions are written as csv; name the file so", path.display()))
+        .into())
+}
+
+/// One line for each test row: its number (from 0) among all rows read, its class and the prediction.
+fn write_predictions(path: &Path, rows: &[usize], labels: &Labels, truth: &[u32], predicted: &[u32]) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["row", "class", "predicted"])?;
+    for ((row, &class), &guess) in rows.iter().zip(truth).zip(predicted) {
+        let name = |i: u32| labels.names[i as usize].as_str();
+        writer.write_record([&row.to_string(), name(class), name(guess)])?;
+    }
+    let bytes = writer.into_inner().map_err(|e| Error::Data(e.to_string()))?;
+    Ok(write_atomically(path, |file| file.write_all(&bytes))?)
+}

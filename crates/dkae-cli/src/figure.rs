@@ -1,0 +1,29 @@
+//! Files of figures: the name says the format.
+
+use std::path::Path;
+
+use anyhow::Result;
+use dkae::Error;
+use dkae_report::Figure;
+
+/// Picture pixels per figure pixel in PNGs.
+const SCALE: f64 = 2.0;
+
+/// Refuses names that do not say a format.
+pub fn check_name(flag: &'static str, path: &Path) -> Result<()> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("svg" | "png") => Ok(()),
+        _ => {
+            let message = format!("{}: figures are written as svg or png; name the file so", path.display());
+            Err(Error::setting(flag, message).into())
+        }
+    }
+}
+
+/// Writes a figure as its name says.
+pub fn save(path: &Path, figure: &Figure) -> Result<()> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("png") => Ok(figure.save_png(path, SCALE)?),
+        _ => Ok(figure.save_svg(path)?),
+    }
+}

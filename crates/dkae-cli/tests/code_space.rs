@@ -1,0 +1,192 @@
+//! What one does with codes, on clouds that are easy to tell apart: the numbers must show it.
+
+mod common;
+
+use std::path::Path;
+
+use common::{clouds, done};
+use dkae::data::read::{ReadOptions, read};
+use dkae::net::Model;
+use ndarray::{Array2, Axis};
+use serde_json::Value;
+
+const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 64,16 --pretrain 200 \
+                   --steps 1500 --seed 3";
+
+fn fitted() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 300);
+    done(folder.path(), &format!("{FIT} -o m.dkae"));
+    folder
+}
+
+fn json(folder: &Path, arguments: &str) -> Value {
+    serde_json::from_str(&done(folder, &format!("{arguments} --json"))).unwrap()
+}
+
+fn rows(folder: &Path, name: &str) -> Array2<f32> {
+    read(folder.join(name), &ReadOptions::default()).unwrap().x
+}
+
+#[test]
+fn denoising_brings_rows_closer_to_the_clean_ones() {
+    let folder = fitted();
+    let path = folder.path();
+    let denoise = "denoise m.dkae clouds.csv --label kind --noise gauss:0.4 --components 3 --fit clouds.csv -o a.csv";
+    let value = json(path, denoise);
+    let (before, after) = (value["noisy_mse"].as_f64().unwrap(), value["mse"].as_f64().unwrap());
+    assert!((before - 0.16).abs() < 0.02, "the variance of the noise: {before}");
+    assert!(after < before, "{after} of {before}");
+    // The same seed, the same noise.
+    json(path, &denoise.replace("a.csv", "b.csv"));
+    assert!(rows(path, "a.csv") == rows(path, "b.csv"));
+    json(path, &denoise.replace("a.csv", "c.csv --seed 1"));
+    assert!(rows(path, "a.csv") != rows(path, "c.csv"));
+    // With every component kept nothing is taken away: what is left is the reconstruction.
+    done(path, "denoise m.dkae clouds.csv --label kind --components 16 -o all.npy");
+    done(path, "reconstruct m.dkae clouds.csv --label kind -o again.npy");
+    let (all, again) = (rows(path, "all.npy"), rows(path, "again.npy"));
+    assert!((&all - &again).iter().all(|d| d.abs() < 1e-3));
+}
+
+#[test]
+fn a_walk_goes_from_one_reconstruction_to_the_other() {
+    let folder = fitted();
+    let path = folder.path();
+    done(path, "reconstruct m.dkae clouds.csv --label kind -o again.npy");
+    done(path, "walk m.dkae clouds.csv --label kind --from 4 --to 11 --steps 7 -o walk.csv");
+    let (again, walk) = (rows(path, "again.npy"), rows(path, "walk.csv"));
+    assert_eq!(walk.dim(), (7, 8));
+    for (step, row) in [(0, 4), (6, 11)] {
+        assert!((&walk.row(step) - &again.row(row)).iter().all(|d| d.abs() < 1e-4), "step {step}");
+    }
+    // Between clusters: as many walks as pairs, whose ends are decoded centroids, close to the classes' means.
+    let value = json(path, "walk m.dkae clouds.csv --label kind --clusters 3 --pairs 3 --steps 5 -o walks.npy");
+    assert_eq!((value["rows"].as_u64(), value["walks"].as_array().map(Vec::len)), (Some(15), Some(3)));
+    let walks = rows(path, "walks.npy");
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    let x = read(path.join("clouds.csv"), &options).unwrap().x;
+    let mean = |class: usize| {
+        let own: Vec<usize> = (class..300).step_by(3).collect();
+        x.select(Axis(0), &own).mean_axis(Axis(0)).unwrap()
+    };
+    let means = [mean(0), mean(1), mean(2)];
+    for end in [0, 4, 5, 9, 10, 14] {
+        let gap = |m: &ndarray::Array1<f32>| (&walks.row(end) - m).mapv(|d| d * d).mean().unwrap();
+        let nearest = means.iter().map(gap).fold(f32::INFINITY, f32::min);
+        assert!(nearest < 0.2, "end {end}: {nearest}");
+    }
+}
+
+#[test]
+fn a_walk_between_pictures_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // Bars at twelve places of 6 x 6 pictures, as idx has them.
+    let mut bytes = vec![0, 0, 8, 3, 0, 0, 0, 60, 0, 0, 0, 6, 0, 0, 0, 6];
+    for i in 0..60 {
+        bytes.extend((0..36).map(|at| if (if i % 2 == 0 { at / 6 } else { at % 6 }) == i % 6 { 250u8 } else { 5 }));
+    }
+    std::fs::write(path.join("bars.idx"), bytes).unwrap();
+    done(path, "fit bars.idx --lambda 0 --layers 24,8 --pretrain 20 --steps 100 -o m.dkae");
+    for figure in ["w.svg", "w.png"] {
+        done(path, &format!("walk m.dkae bars.idx --clusters 4 --pairs 2 -o w.npy --figure {figure}"));
+    }
+    let svg = std::fs::read_to_string(path.join("w.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.matches("cluster ").count() >= 2, "{}", &svg[..200]);
+    assert!(std::fs::read(path.join("w.png")).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn clusters_of_codes_are_the_clouds() {
+    let folder = fitted();
+    let path = folder.path();
+    let value = json(path, "cluster m.dkae clouds.csv --label kind -o clusters.csv");
+    assert_eq!(value["sizes"], serde_json::json!([100, 100, 100]));
+    assert_eq!(value["purity"], 1.0);
+    let clusters = rows(path, "clusters.csv");
+    assert_eq!(clusters.dim(), (300, 1));
+    assert!((3..300).all(|i| clusters[[i, 0]] == clusters[[i - 3, 0]]) && clusters[[0, 0]] != clusters[[1, 0]]);
+    // Inertia is what it says: the sum of squares to the means.
+    let model = Model::load(path.join("m.dkae")).unwrap();
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    let codes = model.encode(read(path.join("clouds.csv"), &options).unwrap().x.view()).unwrap();
+    let inertia: f32 = (0..3)
+        .map(|class| {
+            let own: Vec<usize> = (class..300).step_by(3).collect();
+            let own = codes.select(Axis(0), &own);
+            (&own - &own.mean_axis(Axis(0)).unwrap()).mapv(|d| d * d).sum()
+        })
+        .sum();
+    let found = value["inertia"].as_f64().unwrap();
+    assert!((found / f64::from(inertia) - 1.0).abs() < 1e-3, "{found} {inertia}");
+    let value = json(path, "cluster m.dkae clouds.csv --skip kind --clusters 5 -o five.npy");
+    assert_eq!((value["clusters"].as_u64(), value["purity"].is_null()), (Some(5), true));
+    let text = done(path, "cluster m.dkae clouds.csv --label kind -o clusters.csv");
+    assert!(text.contains("purity 100.00 %") && text.contains("class \\ cluster"), "{text}");
+}
+
+#[test]
+fn every_method_tells_the_clouds_apart_on_rows_and_on_codes() {
+    let folder = fitted();
+    let path = folder.path();
+    for model in ["", "--model m.dkae"] {
+        for method in
+            ["svm", "kernel-svm --c 1,10 --rbf-width 50%,25%", "kernel-svm --kernel linear", "knn --neighbours 1,3"]
+        {
+            let value = json(path, &format!("classify clouds.csv --label kind {model} --method {method}"));
+            assert!(value["accuracy"].as_f64().unwrap() > 0.97, "{model} {method}: {value}");
+            assert_eq!((value["train"].as_u64(), value["test"].as_u64()), (Some(210), Some(45)));
+        }
+    }
+    let value = json(path, "classify clouds.csv --label kind --method kernel-svm --c 10,1 --rbf-width 50%,25%");
+    assert_eq!(value["tried"].as_array().map(Vec::len), Some(4));
+    let text = done(path, "classify clouds.csv --label kind -o p.csv");
+    assert!(text.contains("true \\ predicted") && text.contains("accuracy on 45 test rows"), "{text}");
+    let predictions = std::fs::read_to_string(path.join("p.csv")).unwrap();
+    assert_eq!((predictions.lines().count(), predictions.lines().next()), (46, Some("row,class,predicted")));
+    // Row numbers are those of the file: row i is of class i mod 3.
+    for line in predictions.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(["red", "green", "blue"][cells[0].parse::<usize>().unwrap() % 3], cells[1], "{line}");
+    }
+}
+
+#[test]
+fn a_model_is_tested_on_rows_it_has_not_seen() {
+    let folder = fitted();
+    let path = folder.path();
+    let predicted = |arguments: &str| {
+        done(path, &format!("classify clouds.csv --label kind {arguments} -o p.csv"));
+        std::fs::read_to_string(path.join("p.csv")).unwrap()
+    };
+    // The model's seed is 3 and is taken over; the split itself depends on nothing else.
+    let own = predicted("--model m.dkae");
+    assert_eq!(own, predicted("--model m.dkae --seed 3"));
+    assert_ne!(own, predicted("--model m.dkae --seed 4"));
+    let rows = |text: &str| text.lines().map(|l| l.split(',').next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(rows(&own), rows(&predicted("--seed 3 --method knn")));
+}
+
+#[test]
+fn training_and_test_rows_may_come_from_files_of_their_own() {
+    let folder = fitted();
+    let path = folder.path();
+    let text = std::fs::read_to_string(path.join("clouds.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // The first class met differs between the files: classes are matched by name, not by number.
+    for (name, range) in [("a.csv", 1..151), ("b.csv", 151..200), ("c.csv", 201..301)] {
+        std::fs::write(path.join(name), [&[lines[0]], &lines[range]].concat().join("\n")).unwrap();
+    }
+    for more in ["", "--validation b.csv", "--validation-share 0.4", "--model m.dkae"] {
+        let value = json(path, &format!("classify --train a.csv --test c.csv --label kind {more}"));
+        assert!(value["accuracy"].as_f64().unwrap() > 0.97, "{more}: {value}");
+        let sizes = ["train", "validation", "test"].map(|part| value[part].as_u64().unwrap());
+        let expected = match more {
+            "--validation b.csv" => [150, 49, 100],
+            "--validation-share 0.4" => [90, 60, 100],
+            _ => [120, 30, 100],
+        };
+        assert_eq!(sizes, expected, "{more}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Every command as a user meets it: files in, files out, what is printed, and the same results as the library's.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{clouds, dkae, done, files, refused, run, stderr};
+use dkae::data::read::{ReadOptions, read};
+use dkae::net::Model;
+use ndarray::Array2;
+
+/// A quick fit of the clouds, without the file to write.
+const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 32,16 --pretrain 100 \
+                   --steps 500";
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "fit",
+    "encode",
+    "decode",
+    "reconstruct",
+    "inspect",
+    "kernel",
+    "denoise",
+    "walk",
+    "cluster",
+    "classify",
+    "completions",
+    "man",
+];
+
+/// A folder with the clouds, their features alone, and a model.
+fn fitted() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 300);
+    done(folder.path(), &format!("{FIT} -o m.dkae"));
+    folder
+}
+
+fn rows(folder: &Path, name: &str) -> Array2<f32> {
+    read(folder.join(name), &ReadOptions::default()).unwrap().x
+}
+
+fn features(folder: &Path) -> Array2<f32> {
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    read(folder.join("clouds.csv"), &options).unwrap().x
+}
+
+fn json(text: &str) -> serde_json::Value {
+    // More than one document is an error of the parser.
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn streamed_files_of_every_format_hold_what_the_library_computes() {
+    let folder = fitted();
+    let (path, x) = (folder.path(), features(folder.path()));
+    let model = Model::load(path.join("m.dkae")).unwrap();
+    let codes = model.encode(x.view()).unwrap();
+    let back = model.decode(codes.view()).unwrap();
+    for format in ["npy", "csv", "tsv", "csv.gz", "parquet"] {
+        done(path, &format!("encode m.dkae clouds.csv --label kind -o codes.{format}"));
+        assert_eq!(rows(path, &format!("codes.{format}")), codes, "{format}");
+        done(path, &format!("decode m.dkae codes.{format} -o back.{format}"));
+        assert_eq!(rows(path, &format!("back.{format}")), back, "{format}");
+        done(path, &format!("reconstruct m.dkae clouds.csv --skip kind -o again.{format}"));
+        assert_eq!(rows(path, &format!("again.{format}")), back, "{format}");
+        // What was written can be read back by the same command.
+        done(path, &format!("encode m.dkae back.{format} -o twice.npy"));
+        assert_eq!(rows(path, "twice.npy"), model.encode(back.view()).unwrap(), "{format}");
+    }
+    let table = read(path.join("back.csv"), &ReadOptions::default()).unwrap();
+    assert_eq!(table.names.unwrap(), ["a", "b", "c", "d", "e", "f", "g", "h"], "decoded columns keep their names");
+    // The model has learned something: rows are far closer to their reconstruction than to the mean row.
+    let spread = x.var_axis(ndarray::Axis(0), 0.0).mean().unwrap();
+    let error = (&back - &x).mapv(|d| d * d).mean().unwrap();
+    assert!(error < 0.2 * spread, "{error} of {spread}");
+}
+
+#[test]
+fn the_kernel_matrix_is_the_product_of_its_factors() {
+    let folder = fitted();
+    let path = folder.path();
+    let kernel = "kernel clouds.csv --label kind --restarts 2 --max-components 4 --subset 60";
+    done(path, &format!("{kernel} -o p.npy"));
+    done(path, &format!("{kernel} --rows 10..40 -o part.csv"));
+    done(path, &format!("{kernel} --factors -o f.svm.gz"));
+    let (p, part) = (rows(path, "p.npy"), rows(path, "part.csv"));
+    assert_eq!((p.dim(), part.dim()), ((300, 300), (30, 30)));
+    assert!((&p.slice(ndarray::s![10..40, 10..40]) - &part).iter().all(|d| d.abs() < 1e-5));
+    let f = read(path.join("f.svm.gz"), &ReadOptions::default()).unwrap().x;
+    assert!((f.dot(&f.t()) - &p).iter().all(|d| d.abs() < 1e-3 * p[[0, 0]]));
+    done(path, "kernel clouds.csv --label kind --kernel ideal -o ideal.npy");
+    let ideal = rows(path, "ideal.npy");
+    assert_eq!([ideal[[0, 3]], ideal[[0, 1]]], [1.0, 0.0]);
+    // A written matrix is a prior to train with.
+    done(path, "fit clouds.csv --label kind --prior ideal.npy --layers 16,8 --pretrain 10 --steps 20 -o own.dkae");
+    let text = done(path, "inspect own.dkae");
+    assert!(text.contains("a given matrix of 300 rows"), "{text}");
+}
+
+#[test]
+fn inspect_tells_what_is_in_a_file() {
+    let folder = fitted();
+    let text = done(folder.path(), "inspect clouds.csv --label kind");
+    assert!(text.contains("300 of 8 features") && text.contains("red: 100") && text.contains("a, b, c"), "{text}");
+    let text = done(folder.path(), "inspect m.dkae");
+    assert!(text.contains("8-32-16") && text.contains("probabilistic cluster kernel"), "{text}");
+    let value = json(&done(folder.path(), "inspect m.dkae --json"));
+    assert_eq!(value["code_width"], 16);
+    assert!(value["about"]["figures"]["test.reconstruction"].as_f64().unwrap() > 0.0);
+    std::fs::write(folder.path().join("gaps.csv"), "a,b\n1,\n3,inf\n").unwrap();
+    let value = json(&done(folder.path(), "inspect gaps.csv --json"));
+    assert_eq!([&value["missing"], &value["infinite"]], [1, 1]);
+}
+
+/// One run of every command that is quick.
+const EVERY: [&str; 12] = [
+    "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 8,4 --pretrain 2 --steps 5 -o other.dkae",
+    "fit clouds.csv --write-config settings.toml",
+    "encode m.dkae clouds.csv --label kind -o codes.npy",
+    "decode m.dkae codes.npy -o back.csv",
+    "reconstruct m.dkae clouds.csv --label kind -o again.csv",
+    "inspect m.dkae",
+    "inspect clouds.csv --label kind",
+    "kernel clouds.csv --label kind --kernel linear -o p.npy",
+    "denoise m.dkae clouds.csv --label kind --components 4 -o clean.csv",
+    "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o walk.csv",
+    "cluster m.dkae clouds.csv --label kind -o clusters.csv",
+    "classify clouds.csv --label kind --model m.dkae",
+];
+
+#[test]
+fn json_is_one_document_and_quiet_is_silence() {
+    let folder = fitted();
+    let more = ["man pages", "completions bash"];
+    for arguments in EVERY.into_iter().chain(more) {
+        let output = run(folder.path(), &format!("{arguments} --json"));
+        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+        assert!(json(&String::from_utf8(output.stdout.clone()).unwrap()).is_object(), "{arguments}");
+        assert_eq!(stderr(&output), "", "{arguments}");
+        let output = run(folder.path(), &format!("{arguments} --quiet"));
+        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{arguments}");
+        // Both at once: a machine that wants the result and nothing else.
+        assert!(json(&done(folder.path(), &format!("{arguments} --quiet --json"))).is_object(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_settings_file_gives_the_same_model_as_the_flags() {
+    let folder = fitted();
+    let path = folder.path();
+    let flags = format!("{FIT} --noise mask:0.1 --lambda 0.3 --scale standard --code tanh --split 0.6,0.2,0.2");
+    done(path, &format!("{flags} -o flags.dkae"));
+    done(path, &format!("{flags} --write-config settings.toml"));
+    assert!(!files(path).contains(&"settings.dkae".to_owned()));
+    done(path, "fit clouds.csv --config settings.toml -o file.dkae");
+    let bytes = |name: &str| std::fs::read(path.join(name)).unwrap();
+    assert!(bytes("flags.dkae") == bytes("file.dkae"));
+    // Flags go before the file.
+    done(path, "fit clouds.csv --config settings.toml --lambda 0 --steps 7 -o over.dkae");
+    let about = json(&done(path, "inspect over.dkae --json"));
+    let train = &about["about"]["settings"]["train"];
+    assert_eq!((train["lambda"].as_f64(), train["noise"]["mask"].as_f64().is_some()), (Some(0.0), true));
+    assert!(train["steps"].to_string().contains('7'), "{train}");
+}
+
+#[test]
+fn an_unknown_setting_in_a_file_is_refused() {
+    let folder = fitted();
+    for (text, word) in [
+        ("colour = 3\n", "colour"),
+        ("[train]\nlambada = 0.1\n", "lambada"),
+        ("[data]\nlable = 'kind'\n", "lable"),
+        ("seed = 'seven'\n", "seed"),
+        ("seed = \n", "line 1"),
+    ] {
+        std::fs::write(folder.path().join("bad.toml"), text).unwrap();
+        let message = refused(folder.path(), "fit clouds.csv --config bad.toml -o x.dkae", 1);
+        assert!(message.contains("bad.toml") && message.contains(word), "{message}");
+    }
+    assert!(!files(folder.path()).iter().any(|f| f.starts_with("x.dkae")));
+}
+
+#[test]
+fn help_completions_and_manual_know_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in COMMANDS {
+        let help = done(folder.path(), &format!("{command} --help"));
+        assert!(help.contains("Examples:") && help.contains(&format!("dkae {command}")), "{command}: {help}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = done(folder.path(), &format!("completions {shell}"));
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        assert!(script.contains("max-components"), "{shell}");
+    }
+    done(folder.path(), "man pages");
+    let pages = files(&folder.path().join("pages"));
+    let main = std::fs::read_to_string(folder.path().join("pages/dkae.1")).unwrap();
+    for command in COMMANDS {
+        assert!(pages.contains(&format!("dkae-{command}.1")), "{command}: {pages:?}");
+        assert!(main.contains(command), "{command}");
+    }
+    let version = done(folder.path(), "--version");
+    assert_eq!(version.trim(), format!("dkae {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_model_and_its_codes_load_in_python() {
+    let python = std::env::var("DKAE_PYTHON").unwrap_or("python3".into());
+    let found = Command::new(&python).args(["-c", "import safetensors.numpy, numpy"]).output();
+    if !found.is_ok_and(|o| o.status.success()) {
+        println!("skipped: {python} has no safetensors package (set DKAE_PYTHON to one that has)");
+        return;
+    }
+    let folder = fitted();
+    done(folder.path(), "encode m.dkae clouds.csv --label kind -o codes.npy");
+    let script = "import json, numpy as np, safetensors.numpy as s, safetensors\n\
+                  t = s.load_file('m.dkae')\n\
+                  about = json.loads(safetensors.safe_open('m.dkae', 'np').metadata()['dkae'])\n\
+                  assert about['format'] == 1 and about['architecture']['layers'] == [32, 16], about\n\
+                  assert t['encoder.0.weight'].shape == (32, 8), t['encoder.0.weight'].shape\n\
+                  c = np.load('codes.npy')\n\
+                  assert c.shape == (300, 16) and c.dtype == np.float32 and np.isfinite(c).all()\n";
+    let output = Command::new(&python).current_dir(folder.path()).args(["-c", script]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn help_starts_at_once() {
+    // The fastest of some: others may be using the machine.
+    let time = |_| {
+        let start = std::time::Instant::now();
+        assert!(dkae().arg("--help").output().unwrap().status.success());
+        start.elapsed()
+    };
+    let fastest = (0..10).map(time).min().unwrap();
+    assert!(fastest.as_millis() < 20, "{fastest:?}");
+}

@@ -1,0 +1,335 @@
+//! Bad input: one clear message that names the file and the place in it or the flag, the right exit code, and nothing left
+//! behind.
+
+mod common;
+
+use std::path::Path;
+
+use common::{clouds, done, files, refused, run, stderr};
+
+/// A small, quick fit.
+const SMALL: &str = "--restarts 2 --max-components 4 --subset 60 --layers 8,4 --pretrain 2 --steps 5";
+
+/// A folder with the clouds and a model of them.
+fn fitted() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 90);
+    done(folder.path(), &format!("fit clouds.csv --label kind {SMALL} -o m.dkae"));
+    folder
+}
+
+/// The command fails with this code, says all of these words in its one message, and leaves the folder as it was.
+fn fails(folder: &Path, arguments: &str, code: i32, words: &[&str]) {
+    let before = files(folder);
+    let message = refused(folder, arguments, code);
+    for word in words {
+        assert!(message.contains(word), "dkae {arguments}: no '{word}' in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+    let parts: Vec<&str> = message.split(": ").collect();
+    assert!(parts.windows(2).all(|pair| pair[0] != pair[1]), "said twice: {message}");
+    assert_eq!(files(folder), before, "dkae {arguments} left something behind");
+}
+
+fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// An npy file of 32-bit floats.
+fn npy(rows: usize, columns: usize, value: impl Fn(usize) -> f32) -> Vec<u8> {
+    let dictionary = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let mut bytes =
+        [&b"\x93NUMPY\x01\x00"[..], &(dictionary.len() as u16).to_le_bytes(), dictionary.as_bytes()].concat();
+    (0..rows * columns).for_each(|i| bytes.extend(value(i).to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn values_that_are_not_numbers_are_named_by_row_and_column() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "nan.csv", "a,b\n1,2\n3,nan\n");
+    write(path, "inf.csv", "a,b\n1,2\n-inf,4\n");
+    write(path, "gap.csv", "a,b\n1,2\n3,\n");
+    write(path, "text.csv", "a,b\n1,2\n3,four\n");
+    write(path, "prose.csv", "it was a dark\nand stormy night\n");
+    write(path, "ragged.csv", "a,b\n1,2\n3\n");
+    write(path, "nan.npy", npy(9, 8, |i| if i == 19 { f32::NAN } else { 0.5 }));
+    for command in ["fit", "kernel"] {
+        let output = if command == "fit" { "x.dkae" } else { "x.npy" };
+        let refuse = |file: &str, words: &[&str]| {
+            let all: Vec<&str> = [file].into_iter().chain(words.iter().copied()).collect();
+            fails(path, &format!("{command} {file} -o {output}"), 1, &all);
+        };
+        refuse("nan.csv", &["row 2", "feature 2", "`b`", "NaN", "finite"]);
+        refuse("inf.csv", &["row 2", "feature 1", "`a`", "infinite"]);
+        refuse("gap.csv", &["row 2", "`b`", "missing"]);
+        refuse("text.csv", &["row 2", "column 2", "`four`", "not a number"]);
+        refuse("prose.csv", &["row 1", "column 1", "not a number"]);
+        refuse("ragged.csv", &["row 2", "line 3", "1 columns where the first row has 2"]);
+        refuse("nan.npy", &["row 3", "feature 4", "NaN"]);
+    }
+    fails(path, "encode m.dkae nan.npy -o x.csv", 1, &["nan.npy", "row 3", "feature 4", "NaN"]);
+}
+
+#[test]
+fn files_that_are_not_what_they_seem_are_refused() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "bad.npy", b"\x93NUMPX\x01\x00aaaa");
+    write(path, "bad.idx", [0, 0, 0x42, 2, 0, 0, 0, 1, 0, 0, 0, 1]);
+    write(path, "bad.parquet", b"PARX1234");
+    write(path, "bad.npz", b"PK\x03\x05nonsense");
+    write(path, "short.npy", &npy(9, 8, |_| 0.5)[..200]);
+    write(path, "noise", [7u8, 200, 3, 0, 255, 1]);
+    write(path, "empty.csv", "");
+    write(path, "header.csv", "a,b,c,d,e,f,g,h\n");
+    let text = std::fs::read(path.join("clouds.csv")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &text).unwrap();
+    let packed = packed.finish().unwrap();
+    write(path, "cut.csv.gz", &packed[..packed.len() / 2]);
+    for (file, word) in [
+        ("bad.npy", "NUMPY"),
+        ("bad.idx", "header"),
+        ("bad.parquet", "Parquet"),
+        ("bad.npz", "npz"),
+        ("short.npy", "truncated"),
+        ("noise", "format"),
+        ("empty.csv", "empty"),
+        ("header.csv", "no rows"),
+        ("cut.csv.gz --label kind", "truncated"),
+        ("missing.csv", "No such file"),
+    ] {
+        let name = file.split(' ').next().unwrap();
+        fails(path, &format!("fit {file} -o x.dkae"), 1, &[name, word]);
+        fails(path, &format!("encode m.dkae {file} -o x.csv"), 1, &[name, word]);
+        fails(path, &format!("inspect {file}"), 1, &[name, word]);
+        fails(path, &format!("cluster m.dkae {file} -o x.csv"), 1, &[name, word]);
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_named_as_flags() {
+    let folder = fitted();
+    let path = folder.path();
+    let fit = |more: &str, words: &[&str]| {
+        fails(path, &format!("fit clouds.csv --label kind {more} -o x.dkae"), 2, words);
+    };
+    fit("--batch 1000", &["--batch", "1000", "63 training rows"]);
+    fit("--batch 1", &["--batch", "at least 2"]);
+    fit("--lambda 1.5", &["--lambda", "[0, 1]", "1.5"]);
+    fit("--lambda -0.1", &["--lambda", "[0, 1]", "-0.1"]);
+    fit("--lambda nan", &["--lambda", "[0, 1]", "NaN"]);
+    fit("--subset 10 --max-components 20", &["--max-components", "20 components", "subset of 10", "raise --subset"]);
+    fit("--restarts 0", &["--restarts", "at least 1"]);
+    fit("--floor 0", &["--floor", "positive"]);
+    fit("--covariance round", &["--covariance", "round", "spherical"]);
+    fit("--start here", &["--start", "here"]);
+    fit("--kernel gaussian", &["--kernel", "gaussian", "rbf"]);
+    fit("--kernel rbf --rbf-width none", &["--rbf-width", "none"]);
+    fit("--kernel rbf --subset 9", &["--subset", "--kernel pck"]);
+    fit("--kernel polynomial --degree 0", &["--degree", "1 to 64"]);
+    fit("--layers 8,0", &["--layers", "width 0"]);
+    fit("--hidden swish", &["--hidden", "swish", "relu"]);
+    fit("--steps many", &["--steps", "many"]);
+    fit("--pretrain many", &["--pretrain", "many"]);
+    fit("--rate 0", &["--rate", "positive"]);
+    fit("--clip -1", &["--clip", "positive", "-1"]);
+    fit("--noise mask:2", &["--noise", "[0, 1)", "2"]);
+    fit("--noise salt:1", &["--noise", "salt:1", "gauss"]);
+    fit("--validate-every 0", &["--validate-every", "at least 1"]);
+    fit("--take 1000", &["--take", "1000", "90"]);
+    fit("--split 0.5,0.5", &["--split", "three values"]);
+    fit("--split 0.5,0.5,0.5", &["--split", "sum to 1"]);
+    fit("--split-by 1,2,3", &["--split-by", "group"]);
+    fit("--group kind --split-by red,green,black", &["--split-by", "black", "red"]);
+    fit("--tfidf --svd 50", &["--svd", "50", "8"]);
+    fit("--scale huge", &["--scale", "huge", "standard"]);
+    fit("--skip nothing", &["--skip", "clouds.csv", "nothing", "kind"]);
+    fit("--format xml", &["--format", "xml", "parquet"]);
+    fails(path, "fit clouds.csv --label nope -o x.dkae", 2, &["--label", "clouds.csv", "nope", "kind"]);
+    fails(path, "fit clouds.csv --skip kind --kernel ideal -o x.dkae", 2, &["--kernel", "labels", "label column"]);
+    fails(path, "kernel clouds.csv --skip kind --kernel ideal -o x.npy", 2, &["--kernel", "labels", "--label"]);
+    fails(path, "kernel clouds.csv --skip kind --rows 80..99 -o x.npy", 2, &["--rows", "80..99", "90 rows"]);
+    fails(path, "kernel clouds.csv --skip kind --kernel rbf --factors -o x.svm", 2, &["--factors"]);
+    fails(path, "fit clouds.csv --label kind", 2, &["required"]);
+    fails(path, "fit --frobnicate", 2, &["--frobnicate"]);
+    // The same from a settings file, where the library has another name for it.
+    write(path, "rbf.toml", "[kernel.rbf]\nwidth = { value = -1.0 }\n");
+    fails(path, "fit clouds.csv --label kind --config rbf.toml -o x.dkae", 2, &["--rbf-width", "-1"]);
+
+    fails(path, "denoise m.dkae clouds.csv --label kind --components 5 -o x.npy", 2, &["--components", "1 to 4", "5"]);
+    fails(path, "denoise m.dkae clouds.csv --label kind --noise mask:1 -o x.npy", 2, &["--noise", "[0, 1)"]);
+    fails(path, "cluster m.dkae clouds.csv --label kind --clusters 91 -o x.npy", 2, &["--clusters", "1 to 90", "91"]);
+    fails(path, "cluster m.dkae clouds.csv --label kind --restarts 0 -o x.npy", 2, &["--restarts"]);
+    let walk = |more: &str, words: &[&str]| {
+        fails(path, &format!("walk m.dkae clouds.csv --label kind {more} -o x.npy"), 2, words);
+    };
+    walk("--from 0 --to 90", &["--to", "clouds.csv", "0 to 89", "90"]);
+    walk("--from 0 --to 1 --steps 1", &["--steps", "at least 2"]);
+    walk("--clusters 3 --pairs 4", &["--pairs", "1 to 3", "4"]);
+    walk("--clusters 1", &["--clusters", "at least 2"]);
+    walk("--from 0 --to 1 --figure w.svg", &["--figure", "pictures"]);
+    walk("--from 0 --to 1 --figure w.gif", &["--figure", "w.gif", "svg or png"]);
+    walk("", &["required"]);
+    let classify = |more: &str, words: &[&str]| fails(path, &format!("classify {more}"), 2, words);
+    classify("clouds.csv --skip kind", &["--label", "clouds.csv", "no classes"]);
+    classify("clouds.csv --label kind --c 0", &["--c", "above 0"]);
+    classify("clouds.csv --label kind --c -1", &["--c", "above 0", "-1"]);
+    classify("clouds.csv --label kind --method knn --neighbours 64", &["--neighbours", "63", "64"]);
+    classify("clouds.csv --label kind --method knn --c 1", &["--c", "kernel-svm"]);
+    classify("clouds.csv --label kind --split 1,0,0", &["--split", "no rows"]);
+    classify("clouds.csv --label kind --model m.dkae --scale none", &["--scale", "its own way"]);
+    classify("clouds.csv --label kind -o p.npy", &["--output", "p.npy", "csv"]);
+    classify("--train clouds.csv --test clouds.csv --label kind --take 9", &["--take", "DATA"]);
+    classify(
+        "--train clouds.csv --test clouds.csv --label kind --validation-share 1",
+        &["--validation-share", "0 and 1"],
+    );
+    classify("--train clouds.csv --label kind", &["required"]);
+}
+
+#[test]
+fn too_few_rows_are_named_with_their_file() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "one.csv", "a,b\n1,2\n");
+    fails(path, "fit one.csv -o x.dkae", 1, &["one.csv", "rows", "--max-components"]);
+    fails(path, "fit one.csv --kernel rbf -o x.dkae", 1, &["one.csv", "at least 2 rows"]);
+    write(path, "single.csv", "a,b,kind\n1,2,x\n3,4,x\n5,6,x\n7,8,x\n1,1,x\n1,2,x\n2,2,x\n3,3,x\n9,8,x\n1,7,x\n");
+    fails(path, "classify single.csv --label kind", 1, &["class"]);
+}
+
+#[test]
+fn models_that_do_not_fit_or_are_damaged_are_refused() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "narrow.csv", "a,b\n1,2\n3,4\n");
+    fails(path, "encode m.dkae narrow.csv -o x.npy", 1, &["narrow.csv", "2 columns", "m.dkae", "takes 8"]);
+    fails(path, "encode m.dkae clouds.csv -o x.npy", 1, &["clouds.csv", "9 columns", "takes 8", "--label or --skip"]);
+    fails(path, "decode m.dkae narrow.csv -o x.npy", 1, &["narrow.csv", "codes of 2 columns", "takes 4"]);
+    for command in ["denoise", "cluster", "walk --from 0 --to 1"] {
+        fails(path, &format!("{command} m.dkae narrow.csv -o x.npy"), 1, &["narrow.csv", "2 columns", "takes 8"]);
+    }
+    write(path, "named.csv", "a,b,kind\n1,2,x\n3,4,y\n");
+    let words = ["named.csv", "2 columns", "takes 8"];
+    fails(path, "classify named.csv --label kind --split 0.5,0,0.5 --method knn --model m.dkae", 1, &words);
+    fails(path, "encode clouds.csv clouds.csv -o x.npy", 1, &["clouds.csv", "not a dkae file"]);
+    fails(path, "encode none.dkae clouds.csv -o x.npy", 1, &["none.dkae", "No such file"]);
+    let bytes = std::fs::read(path.join("m.dkae")).unwrap();
+    for keep in [0, 5, 8, 100, bytes.len() / 2, bytes.len() - 1] {
+        write(path, "cut.dkae", &bytes[..keep]);
+        fails(path, "encode cut.dkae clouds.csv --label kind -o x.npy", 1, &["cut.dkae", "damaged"]);
+    }
+    // A newer format: the description keeps its length.
+    let start = br#"{\"format\":1"#;
+    let place = bytes.windows(start.len()).position(|w| w == start).expect("the description begins so");
+    let mut newer = bytes.clone();
+    newer[place + start.len() - 1] = b'9';
+    write(path, "newer.dkae", &newer);
+    for command in ["encode newer.dkae clouds.csv --label kind -o x.npy", "inspect newer.dkae"] {
+        fails(path, command, 1, &["newer.dkae", "format 9", "up to format 1", "newer version"]);
+    }
+    // Weights that are not numbers.
+    let mut broken = bytes.clone();
+    let end = broken.len();
+    broken[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    write(path, "broken.dkae", &broken);
+    fails(path, "encode broken.dkae clouds.csv --label kind -o x.npy", 1, &["broken.dkae", "damaged"]);
+}
+
+#[test]
+fn constant_columns_are_no_trouble() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = String::from("a,same,b,zero\n");
+    (0..60).for_each(|i| text += &format!("{},5,{},0\n", i % 7, (i * i) % 11));
+    write(folder.path(), "flat.csv", text);
+    for scale in ["auto", "unit", "standard", "none"] {
+        done(folder.path(), &format!("fit flat.csv {SMALL} --scale {scale} -o m.dkae"));
+        let back = done(folder.path(), "reconstruct m.dkae flat.csv -o back.csv --json");
+        assert!(back.contains("60"), "{back}");
+        let text = std::fs::read_to_string(folder.path().join("back.csv")).unwrap();
+        assert!(!text.to_lowercase().contains("nan") && !text.contains("inf"), "{scale}");
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written_to_are_named() {
+    let folder = fitted();
+    let path = folder.path();
+    let fit = format!("fit clouds.csv --label kind {SMALL}");
+    fails(path, &format!("{fit} -o none/x.dkae"), 1, &["none/x.dkae", "no folder none", "make it first"]);
+    fails(path, "encode m.dkae clouds.csv --label kind -o none/x.npy", 1, &["none/x.npy", "no folder none"]);
+    fails(path, "kernel clouds.csv --label kind -o none/x.npy", 1, &["none/x.npy", "no folder none"]);
+    fails(path, &format!("{fit} -o ."), 1, &["directory"]);
+    fails(path, "encode m.dkae clouds.csv --label kind -o x.txt", 2, &["--output", "x.txt", "npy", "parquet"]);
+    fails(path, "encode m.dkae clouds.csv --label kind -o x", 2, &["--output", "npy"]);
+}
+
+/// `/dev/full` behaves as a file on a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure_that_names_the_file() {
+    let folder = fitted();
+    let path = folder.path();
+    for name in ["full.npy", "full.csv", "full.csv.gz", "full.parquet", "full.dkae", "full.svm", "full.svm.gz"] {
+        std::os::unix::fs::symlink("/dev/full", path.join(name)).unwrap();
+    }
+    let no_space = |arguments: &str, name: &str| fails(path, arguments, 1, &[name, "No space left"]);
+    for name in ["full.npy", "full.csv", "full.csv.gz", "full.parquet"] {
+        no_space(&format!("encode m.dkae clouds.csv --label kind -o {name}"), name);
+        no_space(&format!("denoise m.dkae clouds.csv --label kind --components 2 -o {name}"), name);
+        no_space(&format!("cluster m.dkae clouds.csv --label kind -o {name}"), name);
+        no_space(&format!("kernel clouds.csv --label kind --kernel linear -o {name}"), name);
+    }
+    no_space(&format!("fit clouds.csv --label kind {SMALL} -o full.dkae"), "full.dkae");
+    no_space("fit clouds.csv --write-config full.dkae", "full.dkae");
+    no_space("classify clouds.csv --label kind -o full.csv", "full.csv");
+    for name in ["full.svm", "full.svm.gz"] {
+        no_space(&format!("kernel clouds.csv --label kind --max-components 3 --factors -o {name}"), name);
+    }
+}
+
+/// A file system of a few pages, where this user may make one: a real disk runs full halfway, and takes its temporary file
+/// back.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_runs_full_is_left_clean() {
+    let folder = fitted();
+    let path = folder.path();
+    std::fs::create_dir(path.join("tiny")).unwrap();
+    let script = "mount -t tmpfs -o size=64k tmpfs tiny && \"$0\" encode m.dkae big.npy -o tiny/codes.npy; echo code $?; \
+                  ls -A tiny | wc -l";
+    write(path, "big.npy", npy(20_000, 8, |i| (i % 5) as f32));
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_dkae")])
+        .current_dir(path)
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: there is no command `unshare` to make a small file system with");
+        return;
+    };
+    let (text, message) = (String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output));
+    if !output.status.success() || message.contains("mount:") {
+        println!("skipped: a small file system cannot be made here: {message}");
+        return;
+    }
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["code", "1", "0"], "{message}");
+    assert!(message.contains("tiny/codes.npy") && message.contains("No space left"), "{message}");
+}
+
+#[test]
+fn a_file_that_was_there_survives_a_failure() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "codes.csv", "old");
+    write(path, "late.npy", npy(5000, 8, |i| if i == 39_990 { f32::NAN } else { 0.5 }));
+    fails(path, "encode m.dkae late.npy -o codes.csv", 1, &["late.npy", "row 4999"]);
+    assert_eq!(std::fs::read(path.join("codes.csv")).unwrap(), b"old");
+    let model = std::fs::read(path.join("m.dkae")).unwrap();
+    fails(path, "fit late.npy -o m.dkae", 1, &["late.npy"]);
+    assert!(std::fs::read(path.join("m.dkae")).unwrap() == model);
+    assert!(!run(path, "encode m.dkae late.npy -o new.csv").status.success());
+    assert!(!path.join("new.csv").exists());
+}
