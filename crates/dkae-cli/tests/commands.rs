@@ -12,7 +12,7 @@ use ndarray::Array2;
 
 /// A quick fit of the clouds, without the file to write.
 const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 32,16 --pretrain 100 \
-                   --steps 500";
+                   --steps 500 --validate-every 125";
 const COMMANDS: [&str; 13] = [
     "demo",
     "fit",
@@ -109,6 +109,9 @@ fn inspect_tells_what_is_in_a_file() {
     let value = json(&done(folder.path(), "inspect m.dkae --json"));
     assert_eq!(value["code_width"], 16);
     assert!(value["about"]["figures"]["test.reconstruction"].as_f64().unwrap() > 0.0);
+    // Every look at the validation rows is in the history: whether or not the training losses are due.
+    let looks = value["about"]["history"].as_array().unwrap().iter().filter(|r| !r["validation"].is_null());
+    assert_eq!(looks.map(|r| r["step"].as_u64().unwrap()).collect::<Vec<_>>(), [125, 250, 375, 500]);
     std::fs::write(folder.path().join("gaps.csv"), "a,b\n1,\n3,inf\n").unwrap();
     let value = json(&done(folder.path(), "inspect gaps.csv --json"));
     assert_eq!([&value["missing"], &value["infinite"]], [1, 1]);

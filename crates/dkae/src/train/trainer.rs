@@ -398,12 +398,13 @@ impl Run<'_> {
         self.trainer.rate.unwrap_or_else(|| default_rate(net.architecture()))
     }
 
-    /// Keeps about 200 records of the training losses per phase.
+    /// Keeps about 200 records of the training losses per phase, and one wherever the validation rows are looked at.
     fn record(&self, state: &mut State, steps: u64, losses: Losses) {
         state.sums.0 += f64::from(losses.reconstruction);
         state.sums.1 += f64::from(losses.code);
         state.sums.2 += 1;
-        if state.step.is_multiple_of(steps.div_ceil(200)) || state.step == steps {
+        let look = state.step.is_multiple_of(self.trainer.validate_every);
+        if state.step.is_multiple_of(steps.div_ceil(200)) || look || state.step == steps {
             let (reconstruction, code, count) = state.sums;
             let mean = |sum: f64| (sum / count as f64) as f32;
             state.history.push(Record {
