@@ -24,8 +24,9 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::math::dispatch::dispatched;
 use crate::math::rng::{self, Purpose};
-use crate::math::{gemm, threads, wide};
+use crate::math::{gemm, threads};
 use crate::{Error, Result};
 
 use super::mixture::{Covariance, FittedMixture, Mixture, Rows, Start};
@@ -445,13 +446,7 @@ impl FittedPck {
             .map(|panel| {
                 let mut scores = scores.slice_mut(s![..panel.columns.nrows(), ..]);
                 gemm::sequential(1.0, panel.columns.view(), moments.view(), 0.0, scores.view_mut());
-                wide::widest(Screening {
-                    panel,
-                    scores: scores.view(),
-                    z: z.view(),
-                    errors: &errors,
-                    squares: squares > 0,
-                })
+                screen(Screening { panel, scores: scores.view(), z: z.view(), errors: &errors, squares: squares > 0 })
             })
             .collect()
     }
@@ -469,87 +464,90 @@ struct Screening<'a> {
     squares: bool,
 }
 
-impl wide::Loop for Screening<'_> {
-    type Output = Chunk;
-
-    #[inline(always)]
-    fn run(self) -> Chunk {
-        let Self { panel, scores, z, errors, squares } = self;
-        let (n, mixtures) = (errors.len(), panel.mixtures.len());
-        let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
-        let z = z.as_slice().expect("a matrix in standard layout");
-        let a = z.len() / n;
-        let mut owners = vec![0u16; mixtures * n];
-        let mut least = vec![0.0f32; n];
-        let mut kept = vec![0u16; n];
-        let mut best = vec![0.0f32; n];
-        let (mut logs, mut entries, mut lists) = (Vec::new(), Vec::new(), Vec::new());
-        let mut first = 0;
-        for (m, mixture) in panel.mixtures.iter().enumerate() {
-            let (reference, norms) = panel.references[m];
-            let owners = &mut owners[m * n..][..n];
-            // The reference's own score is 0.
-            best.fill(0.0);
-            owners.fill(reference as u16);
-            let columns = || scores[first * n..].chunks_exact(n).take(mixture.components() - 1).enumerate();
-            for (j, scores) in columns() {
-                let component = (j + usize::from(j >= reference)) as u16;
-                for ((&score, best), owner) in scores.iter().zip(&mut best).zip(&mut *owners) {
-                    *owner = if score > *best { component } else { *owner };
-                    *best = if score > *best { score } else { *best };
-                }
-            }
-            for ((least, &best), errors) in least.iter_mut().zip(&best).zip(errors) {
-                let error = errors[0] * norms[0] + errors[1] * norms[1] + errors[2] * norms[2];
-                // Where the error is so large that scores may have overflowed, this is an infinity or not a number,
-                // and no score is less.
-                *least = best - if error < 1e30 { (REACH + 2.0 * error) as f32 } else { f32::INFINITY };
-            }
-            kept.iter_mut().zip(&least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
-            for (_, scores) in columns() {
-                for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&least) {
-                    *kept += u16::from(!is_out(score, least));
-                }
-            }
-            // Mixture by mixture, so that its parameters stay in cache.
-            for (i, owner) in owners.iter_mut().enumerate().filter(|(i, _)| kept[*i] > 1) {
-                logs.clear();
-                for c in 0..mixture.components() {
-                    let score = match c.cmp(&reference) {
-                        Ordering::Less => scores[(first + c) * n + i],
-                        Ordering::Equal => 0.0,
-                        Ordering::Greater => scores[(first + c - 1) * n + i],
-                    };
-                    if !is_out(score, least[i]) {
-                        logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
-                    }
-                }
-                let begin = entries.len();
-                *owner = push_shares(panel.first + m, &mut logs, &mut entries);
-                if *owner == SHARED {
-                    lists.push((i as u32, begin as u32..entries.len() as u32));
-                }
-            }
-            first += mixture.components() - 1;
-        }
-
-        // From mixture by mixture to row by row; the sort is stable, so mixtures stay in order.
-        lists.sort_by_key(|(i, _)| *i);
-        let mut part = Chunk {
-            owners: Vec::with_capacity(n * mixtures),
-            entries: Vec::with_capacity(entries.len()),
-            ends: Vec::with_capacity(n),
-        };
-        let mut lists = lists.into_iter().peekable();
-        for i in 0..n {
-            part.owners.extend((0..mixtures).map(|m| owners[m * n + i]));
-            while let Some((_, list)) = lists.next_if(|(row, _)| *row as usize == i) {
-                part.entries.extend_from_slice(&entries[list.start as usize..list.end as usize]);
-            }
-            part.ends.push(part.entries.len() as u32);
-        }
-        part
+dispatched! {
+    /// The posteriors of a chunk under the mixtures of a panel.
+    fn screen(work: Screening) -> Chunk {
+        screen_body(work)
     }
+}
+
+#[inline(always)]
+fn screen_body(work: Screening) -> Chunk {
+    let Screening { panel, scores, z, errors, squares } = work;
+    let (n, mixtures) = (errors.len(), panel.mixtures.len());
+    let scores = scores.as_slice().expect("a whole part of a matrix in standard layout");
+    let z = z.as_slice().expect("a matrix in standard layout");
+    let a = z.len() / n;
+    let mut owners = vec![0u16; mixtures * n];
+    let mut least = vec![0.0f32; n];
+    let mut kept = vec![0u16; n];
+    let mut best = vec![0.0f32; n];
+    let (mut logs, mut entries, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first = 0;
+    for (m, mixture) in panel.mixtures.iter().enumerate() {
+        let (reference, norms) = panel.references[m];
+        let owners = &mut owners[m * n..][..n];
+        // The reference's own score is 0.
+        best.fill(0.0);
+        owners.fill(reference as u16);
+        let columns = || scores[first * n..].chunks_exact(n).take(mixture.components() - 1).enumerate();
+        for (j, scores) in columns() {
+            let component = (j + usize::from(j >= reference)) as u16;
+            for ((&score, best), owner) in scores.iter().zip(&mut best).zip(&mut *owners) {
+                *owner = if score > *best { component } else { *owner };
+                *best = if score > *best { score } else { *best };
+            }
+        }
+        for ((least, &best), errors) in least.iter_mut().zip(&best).zip(errors) {
+            let error = errors[0] * norms[0] + errors[1] * norms[1] + errors[2] * norms[2];
+            // Where the error is so large that scores may have overflowed, this is an infinity or not a number,
+            // and no score is less.
+            *least = best - if error < 1e30 { (REACH + 2.0 * error) as f32 } else { f32::INFINITY };
+        }
+        kept.iter_mut().zip(&least).for_each(|(kept, &least)| *kept = u16::from(!is_out(0.0, least)));
+        for (_, scores) in columns() {
+            for ((&score, kept), &least) in scores.iter().zip(&mut kept).zip(&least) {
+                *kept += u16::from(!is_out(score, least));
+            }
+        }
+        // Mixture by mixture, so that its parameters stay in cache.
+        for (i, owner) in owners.iter_mut().enumerate().filter(|(i, _)| kept[*i] > 1) {
+            logs.clear();
+            for c in 0..mixture.components() {
+                let score = match c.cmp(&reference) {
+                    Ordering::Less => scores[(first + c) * n + i],
+                    Ordering::Equal => 0.0,
+                    Ordering::Greater => scores[(first + c - 1) * n + i],
+                };
+                if !is_out(score, least[i]) {
+                    logs.push((c, mixture.log_density(c, &z[i * a..(i + 1) * a], squares)));
+                }
+            }
+            let begin = entries.len();
+            *owner = push_shares(panel.first + m, &mut logs, &mut entries);
+            if *owner == SHARED {
+                lists.push((i as u32, begin as u32..entries.len() as u32));
+            }
+        }
+        first += mixture.components() - 1;
+    }
+
+    // From mixture by mixture to row by row; the sort is stable, so mixtures stay in order.
+    lists.sort_by_key(|(i, _)| *i);
+    let mut part = Chunk {
+        owners: Vec::with_capacity(n * mixtures),
+        entries: Vec::with_capacity(entries.len()),
+        ends: Vec::with_capacity(n),
+    };
+    let mut lists = lists.into_iter().peekable();
+    for i in 0..n {
+        part.owners.extend((0..mixtures).map(|m| owners[m * n + i]));
+        while let Some((_, list)) = lists.next_if(|(row, _)| *row as usize == i) {
+            part.entries.extend_from_slice(&entries[list.start as usize..list.end as usize]);
+        }
+        part.ends.push(part.entries.len() as u32);
+    }
+    part
 }
 
 /// Whether a score is surely too low. Not so where either is not a number.

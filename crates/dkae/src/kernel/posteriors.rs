@@ -20,7 +20,8 @@
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
-use crate::math::{gemm, threads, wide};
+use crate::math::dispatch::dispatched;
+use crate::math::{gemm, threads};
 
 use super::Prior;
 
@@ -241,12 +242,7 @@ impl Posteriors {
                         if self.soft {
                             dense_tile((self, rows), (other, columns), &mut scratch, tile);
                         } else {
-                            wide::widest(OwnerTile {
-                                left: (self, rows),
-                                right: (other, columns),
-                                scratch: &mut scratch,
-                                out: tile,
-                            });
+                            owner_tile((self, rows), (other, columns), &mut scratch, tile);
                         }
                     }
                     SCRATCH.set(scratch);
@@ -288,63 +284,56 @@ thread_local! {
     static SCRATCH: std::cell::Cell<Scratch> = std::cell::Cell::default();
 }
 
-/// A tile where most rows are owned.
-struct OwnerTile<'a> {
-    left: Side<'a>,
-    right: Side<'a>,
-    scratch: &'a mut Scratch,
-    out: ArrayViewMut2<'a, f32>,
+dispatched! {
+    /// A tile where most rows are owned.
+    fn owner_tile(left: Side, right: Side, scratch: &mut Scratch, out: ArrayViewMut2<f32>) {
+        owner_tile_body(left, right, scratch, out)
+    }
 }
 
-impl wide::Loop for OwnerTile<'_> {
-    type Output = ();
+#[inline(always)]
+fn owner_tile_body(left: Side, right: Side, scratch: &mut Scratch, mut out: ArrayViewMut2<f32>) {
+    let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
+    transpose_owners(left, left_owners);
+    transpose_owners(right, right_owners);
+    for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
+        sums.clear();
+        sums.resize(n, [0.0; TILE]);
+    }
 
-    #[inline(always)]
-    fn run(self) {
-        let Self { left, right, scratch, mut out } = self;
-        let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
-        transpose_owners(left, left_owners);
-        transpose_owners(right, right_owners);
-        for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
-            sums.clear();
-            sums.resize(n, [0.0; TILE]);
+    // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
+    owners.clear();
+    owners.resize(right_owners.len(), NOTHING);
+    for (sums, &row) in sums.iter_mut().zip(left.1) {
+        for (owner, &stored) in owners.iter_mut().zip(left.0.parts(row).0) {
+            *owner = if stored == SHARED { NOTHING } else { stored };
         }
-
-        // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
-        owners.clear();
-        owners.resize(right_owners.len(), NOTHING);
-        for (sums, &row) in sums.iter_mut().zip(left.1) {
-            for (owner, &stored) in owners.iter_mut().zip(left.0.parts(row).0) {
-                *owner = if stored == SHARED { NOTHING } else { stored };
+        let mut counts = [0u16; TILE];
+        // Four mixtures at a time, so that counts are loaded and stored less often.
+        for (&[a, b, c, d], [e, f, g, h]) in owners.as_chunks().0.iter().zip(right_owners.as_chunks().0) {
+            for j in 0..TILE {
+                counts[j] += u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
             }
-            let mut counts = [0u16; TILE];
-            // Four mixtures at a time, so that counts are loaded and stored less often.
-            for (&[a, b, c, d], [e, f, g, h]) in owners.as_chunks().0.iter().zip(right_owners.as_chunks().0) {
-                for j in 0..TILE {
-                    counts[j] +=
-                        u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
-                }
-            }
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
         }
-        // Shared on one side, owned on the other.
-        add_shared(left, right_owners, sums);
-        add_shared(right, left_owners, transposed);
-        // Shared on both sides: for each column of F the places on the right that have an entry there.
-        list_shared(right, ends, lists);
-        for (sums, &row) in sums.iter_mut().zip(left.1) {
-            left.0.for_each_shared(row, |m, c, value| {
-                let column = left.0.firsts[m] as usize + usize::from(c);
-                for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
-                    sums[usize::from(j)] += value * other;
-                }
-            });
-        }
-        let scale = (1.0 / left.0.mixtures() as f64) as f32;
-        for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-            for (j, out) in out.iter_mut().enumerate() {
-                *out = (sums[i][j] + transposed[j][i]) * scale;
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
+    }
+    // Shared on one side, owned on the other.
+    add_shared(left, right_owners, sums);
+    add_shared(right, left_owners, transposed);
+    // Shared on both sides: for each column of F the places on the right that have an entry there.
+    list_shared(right, ends, lists);
+    for (sums, &row) in sums.iter_mut().zip(left.1) {
+        left.0.for_each_shared(row, |m, c, value| {
+            let column = left.0.firsts[m] as usize + usize::from(c);
+            for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
+                sums[usize::from(j)] += value * other;
             }
+        });
+    }
+    let scale = (1.0 / left.0.mixtures() as f64) as f32;
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = (sums[i][j] + transposed[j][i]) * scale;
         }
     }
 }

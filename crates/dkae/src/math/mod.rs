@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod cholesky;
+pub(crate) mod dispatch;
 pub mod distance;
 pub mod eigen;
 pub mod elementwise;
@@ -10,4 +11,3 @@ pub mod rng;
 pub mod solve;
 pub mod threads;
 pub mod vector;
-pub mod wide;
