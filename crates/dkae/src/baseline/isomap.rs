@@ -456,11 +456,10 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let x = roll(700);
         let run = |count| {
-            threads::set_count(count);
-            let model = Isomap { landmarks: 300, ..settings() }.fit(x.view(), &Silent).unwrap();
-            let out = (model.embed(x.view()).unwrap(), model.scores);
-            threads::set_count(0);
-            out
+            threads::with_count(count, || {
+                let model = Isomap { landmarks: 300, ..settings() }.fit(x.view(), &Silent).unwrap();
+                (model.embed(x.view()).unwrap(), model.scores)
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -382,12 +382,11 @@ mod tests {
     fn what_is_kept_in_memory_and_the_number_of_threads_change_no_bit() {
         let x = rows(1500);
         let run = |cache_mb, count| {
-            threads::set_count(count);
-            let settings = Kpca { cache_mb, ..settings(3) };
-            let model = settings.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
-            let out = model.embed(x.view()).unwrap();
-            threads::set_count(0);
-            out
+            threads::with_count(count, || {
+                let settings = Kpca { cache_mb, ..settings(3) };
+                let model = settings.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+                model.embed(x.view()).unwrap()
+            })
         };
         let first = run(0, 1);
         assert_eq!(first, run(0, 3));

@@ -315,12 +315,7 @@ mod tests {
     #[test]
     fn one_thread_and_many_give_the_same_bits() {
         let x = example(200, 400);
-        let fit = |count| {
-            threads::set_count(count);
-            let svd = Svd { components: 5, seed: 2 }.fit(&x);
-            threads::set_count(0);
-            svd.unwrap()
-        };
+        let fit = |count| threads::with_count(count, || Svd { components: 5, seed: 2 }.fit(&x).unwrap());
         assert_eq!(fit(1), fit(3));
     }
 

@@ -782,15 +782,15 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let x = digits();
         let run = |threads| {
-            threads::set_count(threads);
-            let pck = small().fit(x.view()).unwrap();
-            let posteriors = pck.posteriors(x.view()).unwrap();
-            let rows: Vec<usize> = (0..180).collect();
-            let mut p = Array2::zeros((180, 180));
-            posteriors.block(&rows, &rows, p.view_mut());
-            let product = posteriors.transpose_times(x.mapv(f64::from).view());
-            threads::set_count(0);
-            (pck.summary(), posteriors.to_csr(), p, product)
+            threads::with_count(threads, || {
+                let pck = small().fit(x.view()).unwrap();
+                let posteriors = pck.posteriors(x.view()).unwrap();
+                let rows: Vec<usize> = (0..180).collect();
+                let mut p = Array2::zeros((180, 180));
+                posteriors.block(&rows, &rows, p.view_mut());
+                let product = posteriors.transpose_times(x.mapv(f64::from).view());
+                (pck.summary(), posteriors.to_csr(), p, product)
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn one_thread_and_many_give_the_same_bits() {
         let run = |count| {
-            threads::set_count(count);
-            let mut b = Array2::ones((700, 9));
-            Cholesky::new(positive(700)).unwrap().solve(b.view_mut());
-            threads::set_count(0);
-            b
+            threads::with_count(count, || {
+                let mut b = Array2::ones((700, 9));
+                Cholesky::new(positive(700)).unwrap().solve(b.view_mut());
+                b
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -370,10 +370,10 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let (x, labels) = clouds(200, 4);
         let run = |threads| {
-            crate::math::threads::set_count(threads);
-            let model = KernelSvm::default().fit(&RBF, x.view(), &labels).unwrap();
-            crate::math::threads::set_count(0);
-            model.support
+            crate::math::threads::with_count(threads, || {
+                let model = KernelSvm::default().fit(&RBF, x.view(), &labels).unwrap();
+                model.support
+            })
         };
         assert_eq!(run(1), run(3));
     }

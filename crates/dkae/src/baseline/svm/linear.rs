@@ -343,11 +343,9 @@ mod tests {
         let (x, labels) = clouds(500, 30, 3);
         for loss in [Hinge::L2, Hinge::L1] {
             let run = |threads| {
-                crate::math::threads::set_count(threads);
-                let model =
-                    LinearSvm { loss, max_iterations: 50, ..LinearSvm::default() }.fit(x.view(), &labels).unwrap();
-                crate::math::threads::set_count(0);
-                model
+                crate::math::threads::with_count(threads, || {
+                    LinearSvm { loss, max_iterations: 50, ..LinearSvm::default() }.fit(x.view(), &labels).unwrap()
+                })
             };
             assert_eq!(run(1), run(3));
         }
