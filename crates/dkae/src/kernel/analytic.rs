@@ -11,7 +11,7 @@ use crate::math::threads;
 use super::{Kernel, Prior, check_finite, check_width};
 
 /// A kernel by a formula of two rows. Everything with a formula is a [`Kernel`].
-pub trait Formula: Sync {
+pub trait Formula: Send + Sync {
     /// How many features rows must have; `None` if it does not matter.
     fn width(&self) -> Option<usize>;
 

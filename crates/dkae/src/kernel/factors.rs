@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView2};
 use crate::math::gemm;
 
 /// The factor F of a kernel matrix `P = F F^T`, known by its products.
-pub trait Factors: Sync {
+pub trait Factors: Send + Sync {
     /// How many rows F has: one for each row of data.
     fn len(&self) -> usize;
 
