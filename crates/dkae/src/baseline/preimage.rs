@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::rbf::median_distance;
 use crate::math::rng::{Purpose, sample, stream};
-use crate::math::solve::Cholesky;
+use crate::math::cholesky::Cholesky;
 use crate::math::{check, distance, gemm, threads};
 use crate::method::{Embed, Invert};
 use crate::progress::Progress;

@@ -8,6 +8,5 @@ pub mod eigen;
 pub mod elementwise;
 pub mod gemm;
 pub mod rng;
-pub mod solve;
 pub mod threads;
 pub mod vector;
