@@ -271,8 +271,8 @@ impl FactorKpca {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::rbf::Rbf;
     use crate::fixture::Fixture;
+    use crate::kernel::FittedRbf;
     use crate::math::threads;
     use crate::progress::Silent;
     use ndarray::array;
@@ -289,6 +289,11 @@ mod tests {
         fn describe(&self) -> String {
             "poly".into()
         }
+    }
+
+    /// `exp(-gamma |a - b|^2)` of rows of `width` features.
+    fn rbf(gamma: f64, width: usize) -> FittedRbf {
+        FittedRbf::of_sigma((0.5 / gamma).sqrt(), width)
     }
 
     struct Precomputed(Array2<f32>);
@@ -319,7 +324,7 @@ mod tests {
     fn agrees_with_scikit_learn_for_formulas() {
         let f = Fixture::load("kpca");
         let (x, new) = (f.array("x"), f.array("new"));
-        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(Rbf { gamma: 0.3 })), ("poly", Box::new(Poly))];
+        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(rbf(0.3, 4))), ("poly", Box::new(Poly))];
         for (name, kernel) in kernels {
             let model = settings(4).fit(kernel, x.view(), &Silent).unwrap();
             for (a, b) in model.spectrum.values.iter().zip(f.list(&format!("{name}_values"))) {
@@ -359,14 +364,14 @@ mod tests {
         let x = rows(900);
         for centred in [true, false] {
             let mut k = Array2::zeros((900, 900));
-            Rbf { gamma: 0.5 }.between(x.view(), x.view(), k.view_mut()).unwrap();
+            rbf(0.5, 3).between(x.view(), x.view(), k.view_mut()).unwrap();
             let mut k = k.mapv(f64::from);
             if centred {
                 k -= &k.mean_axis(Axis(0)).unwrap();
                 k -= &k.mean_axis(Axis(1)).unwrap().insert_axis(Axis(1));
             }
             let (values, vectors) = eigen::symmetric(k.view()).unwrap();
-            let model = Kpca { centred, ..settings(6) }.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+            let model = Kpca { centred, ..settings(6) }.fit(Box::new(rbf(0.5, 3)), x.view(), &Silent).unwrap();
             assert!(model.spectrum.converged && model.spectrum.sweeps > 1);
             for i in 0..6 {
                 assert!((model.spectrum.values[i] / values[i] - 1.0).abs() < 1e-6, "{centred}: value {i}");
@@ -384,7 +389,7 @@ mod tests {
         let run = |cache_mb, count| {
             threads::with_count(count, || {
                 let settings = Kpca { cache_mb, ..settings(3) };
-                let model = settings.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+                let model = settings.fit(Box::new(rbf(0.5, 3)), x.view(), &Silent).unwrap();
                 model.embed(x.view()).unwrap()
             })
         };
@@ -401,18 +406,18 @@ mod tests {
         let z = model.project(&f).unwrap();
         assert!(z.iter().all(|v| v.is_finite()));
         assert!((&z - &model.spectrum.scores()).iter().all(|d| d.abs() < 1e-5));
-        let flat = settings(2).fit(Box::new(Rbf { gamma: 1.0 }), Array2::ones((4, 3)).view(), &Silent).unwrap();
+        let flat = settings(2).fit(Box::new(rbf(1.0, 3)), Array2::ones((4, 3)).view(), &Silent).unwrap();
         assert!(flat.spectrum.values.iter().all(|&v| v < 1e-6));
     }
 
     #[test]
     fn bad_input_is_an_error() {
-        let rbf = || Box::new(Rbf { gamma: 1.0 });
-        assert!(settings(6).fit(rbf(), rows(5).view(), &Silent).is_err());
-        assert!(settings(0).fit(rbf(), rows(5).view(), &Silent).is_err());
-        assert!(settings(1).fit(rbf(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
+        let boxed = || Box::new(rbf(1.0, 3));
+        assert!(settings(6).fit(boxed(), rows(5).view(), &Silent).is_err());
+        assert!(settings(0).fit(boxed(), rows(5).view(), &Silent).is_err());
+        assert!(settings(1).fit(boxed(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
         assert!(settings(1).fit_prior(&Precomputed(array![[1.0, f32::NAN], [0.0, 1.0]]), &Silent).is_err());
-        let model = settings(2).fit(rbf(), rows(5).view(), &Silent).unwrap();
+        let model = settings(2).fit(boxed(), rows(5).view(), &Silent).unwrap();
         assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
         assert!(model.spectrum.project(Array2::zeros((2, 4)).view()).is_err());
         let factors = settings(1).fit_factors(&rows(5), &Silent).unwrap();

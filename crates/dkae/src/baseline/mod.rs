@@ -9,7 +9,6 @@ pub mod knn;
 mod kpca;
 mod labelled;
 mod preimage;
-mod rbf;
 pub mod svm;
 
 pub use isomap::{Isomap, IsomapModel};

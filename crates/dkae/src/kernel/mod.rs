@@ -26,6 +26,7 @@ pub use polynomial::{FittedPolynomial, Polynomial};
 pub use posteriors::Posteriors;
 pub use precomputed::Precomputed;
 pub use prior::{FirstRows, Kernel, Prior};
+pub(crate) use rbf::median_distance;
 pub use rbf::{FittedRbf, Rbf, Width};
 pub use spec::KernelSpec;
 pub use sum::{FittedSum, Part, Sum};

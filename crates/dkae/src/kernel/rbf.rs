@@ -70,8 +70,9 @@ impl Rbf {
     }
 }
 
-/// The median of the distances between different rows.
-fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
+/// The median of the distances between different rows, of up to 2000 drawn ones; the mean of the two in the middle when
+/// their number is even. Rows of which most are equal have no scale: an error.
+pub(crate) fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
     let n = x.nrows();
     if n < 2 {
         return Err(Error::Data(format!(
@@ -106,6 +107,12 @@ pub struct FittedRbf {
 }
 
 impl FittedRbf {
+    /// The kernel of a width sigma that is already known (and positive), for rows of `width` features. Rows far from the
+    /// origin lose digits; [`Rbf::fit`] centres them.
+    pub fn of_sigma(sigma: f64, width: usize) -> Self {
+        Self { sigma, centre: Array1::zeros(width) }
+    }
+
     /// The width sigma.
     pub fn sigma(&self) -> f64 {
         self.sigma
@@ -143,6 +150,12 @@ mod tests {
     fn blocks_are_the_formula() {
         let x = random(6, 7, 1);
         check(&Rbf { width: Width::Value(1.5), seed: 0 }.fit(x.view()).unwrap(), x.view(), rbf(1.5));
+    }
+
+    #[test]
+    fn a_known_width_needs_no_rows() {
+        let x = random(6, 7, 1);
+        check(&FittedRbf::of_sigma(1.5, 7), x.view(), rbf(1.5));
     }
 
     #[test]
