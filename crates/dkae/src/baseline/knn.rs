@@ -12,8 +12,8 @@ use std::cmp::Ordering::Greater;
 use ndarray::{Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
-use crate::baseline::labelled::{Classes, check_finite, check_width};
-use crate::math::{distance, gemm, threads, vector};
+use crate::baseline::labelled::Classes;
+use crate::math::{check, distance, gemm, threads, vector};
 use crate::method::Classify;
 use crate::{Error, Result};
 
@@ -62,7 +62,7 @@ impl Knn {
                 format!("must be between 1 and the number of training rows, {}, but is {}", x.nrows(), self.k),
             ));
         }
-        check_finite(x)?;
+        check::finite("rows for nearest neighbours", x)?;
         let x = x.as_standard_layout().into_owned();
         let norms = distance::squared_norms(x.view()).to_vec();
         Ok(KnnModel { k: self.k, x, norms, labels: labels.to_vec() })
@@ -72,8 +72,8 @@ impl Knn {
 impl KnnModel {
     /// The k nearest training rows of each row.
     pub fn neighbours(&self, x: ArrayView2<f32>) -> Result<Neighbours> {
-        check_width(x, self.x.ncols())?;
-        check_finite(x)?;
+        check::width("rows for nearest neighbours", x, self.x.ncols())?;
+        check::finite("rows for nearest neighbours", x)?;
         let x = x.as_standard_layout();
         let found: Vec<Vec<(f64, usize)>> = threads::run(|| {
             let blocks: Vec<ArrayView2<f32>> = x.axis_chunks_iter(Axis(0), QUERIES).collect();

@@ -20,7 +20,7 @@ use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::math::{gemm, rng};
+use crate::math::{check, gemm, rng};
 use crate::{Error, Result};
 
 /// The logarithm of 2 pi.
@@ -74,10 +74,7 @@ impl Rows {
     /// all their log-densities; it is left out. A spherical variance is one for all features, so there all stay.
     pub fn new(x: ArrayView2<f32>, covariance: Covariance) -> Result<Self> {
         let (n, width) = x.dim();
-        if n == 0 || width == 0 {
-            return Err(Error::Data(format!("a mixture needs rows and features, but the data are {n} x {width}")));
-        }
-        super::check_finite(x)?;
+        check::rows("rows for a mixture", x)?;
         let varies = |k: &usize| x.column(*k).iter().any(|&v| v != x[[0, *k]]);
         let active: Vec<usize> = (0..width).filter(|k| covariance == Covariance::Spherical || varies(k)).collect();
         let a = active.len();
@@ -622,6 +619,6 @@ mod tests {
         let mut x = cloud(10, 6);
         x[[4, 2]] = f32::NAN;
         let message = Rows::new(x.view(), Covariance::Diagonal).err().unwrap().to_string();
-        assert!(message.contains("row 4") && message.contains("column 2"), "{message}");
+        assert!(message.contains("row 5, column 3"), "{message}");
     }
 }

@@ -26,12 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::dispatch::dispatched;
 use crate::math::rng::{self, Purpose};
-use crate::math::{gemm, threads};
+use crate::math::{check, gemm, threads};
 use crate::{Error, Result};
 
 use super::mixture::{Covariance, FittedMixture, Mixture, Rows, Start};
 use super::posteriors::{CHUNK, Chunk, Entry, Posteriors, SHARED};
-use super::{Kernel, Prior, check_finite, check_width};
+use super::{Kernel, Prior};
 
 /// Components this many nats below the best are dropped: together they have less than 1e-5 of a row for G up to 80,
 /// one unit of the stored values, and one alone would be rounded to zero.
@@ -354,8 +354,8 @@ impl FittedPck {
 
     /// The posteriors of any rows.
     pub fn posteriors(&self, x: ArrayView2<f32>) -> Result<Posteriors> {
-        check_width(x, self.width)?;
-        check_finite(x)?;
+        check::width("rows for a kernel", x, self.width)?;
+        check::finite("rows for a kernel", x)?;
         let sizes = self.settings.max_components - 1;
         let mut chunks: Vec<Chunk> = Vec::new();
         chunks.resize_with(x.nrows().div_ceil(CHUNK), Chunk::default);
@@ -869,7 +869,7 @@ mod tests {
         assert!(pck.posteriors(random(4, 2, 1).view()).is_err());
         let mut x = random(4, 3, 1);
         x[[1, 2]] = f32::NAN;
-        assert!(pck.posteriors(x.view()).err().unwrap().to_string().contains("row 1, column 2"));
+        assert!(pck.posteriors(x.view()).err().unwrap().to_string().contains("row 2, column 3"));
         assert!(good.fit(random(30, 3, 1).mapv(|_| f32::NAN).view()).is_err());
     }
 

@@ -7,11 +7,10 @@ use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::math::rng::{Purpose, sample, stream};
-use crate::math::{distance, threads};
+use crate::math::{check, distance, threads};
 use crate::{Error, Result};
 
 use super::analytic::Formula;
-use super::check_finite;
 
 /// At most this many rows are drawn to find the median distance.
 const MEDIAN_ROWS: usize = 2000;
@@ -49,7 +48,7 @@ impl Rbf {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Error::setting("width", format!("must be a positive number, got {value}")));
         }
-        check_finite(x)?;
+        check::finite("rows for a kernel", x)?;
         let sigma = match self.width {
             Width::Value(sigma) => sigma,
             Width::MedianFraction(fraction) => fraction * median_distance(x, self.seed)?,

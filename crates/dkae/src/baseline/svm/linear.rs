@@ -18,9 +18,9 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use rayon::prelude::*;
 
-use crate::baseline::labelled::{Classes, check_finite, check_width};
+use crate::baseline::labelled::Classes;
 use crate::baseline::svm::{Fit, descent, newton};
-use crate::math::{gemm, threads};
+use crate::math::{check, gemm, threads};
 use crate::method::Classify;
 use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
@@ -136,7 +136,7 @@ impl LinearSvm {
     ) -> Result<()> {
         self.check(x, prices)?;
         let classes = Classes::at_least_two(x.nrows(), labels)?;
-        check_finite(x)?;
+        check::finite("rows for a linear SVM", x)?;
         let newton = match self.solver {
             Solver::Auto => self.loss == Hinge::L2 && x.ncols() <= NEWTON_WIDTH,
             Solver::Newton => true,
@@ -222,8 +222,8 @@ impl LinearSvmModel {
 
     /// The decision values `x.w + b`, one column per problem.
     pub fn decision(&self, x: ArrayView2<f32>) -> Result<Array2<f64>> {
-        check_width(x, self.coefficients.ncols())?;
-        check_finite(x)?;
+        check::width("rows for a linear SVM", x, self.coefficients.ncols())?;
+        check::finite("rows for a linear SVM", x)?;
         let mut out = Array2::zeros((x.nrows(), self.intercepts.len()));
         threads::run(|| {
             out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter().zip(x.axis_chunks_iter(Axis(0), BLOCK)).for_each(
@@ -403,7 +403,7 @@ mod tests {
         assert!(svm.fit(x.view(), &[1, 1, 1]).unwrap_err().to_string().contains("at least two classes"));
         assert!(svm.fit(x.view(), &[1, 0]).unwrap_err().to_string().contains("3 rows but 2 labels"));
         assert!(
-            svm.fit(array![[0.0], [f32::NAN]].view(), &[0, 1]).unwrap_err().to_string().contains("row 1, column 0")
+            svm.fit(array![[0.0], [f32::NAN]].view(), &[0, 1]).unwrap_err().to_string().contains("row 2, column 1")
         );
         let model = svm.fit(x.view(), &labels).unwrap();
         assert!(model.classify(array![[0.0, 1.0]].view()).is_err());
