@@ -190,31 +190,31 @@ impl Classify for KnnModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture;
+    use crate::fixture::Fixture;
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
 
     #[test]
     fn neighbours_and_votes_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
-        let want = &all["neighbours"];
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
+        let want = all.part("neighbours");
         let model = Knn { k: 7 }.fit(x.view(), &labels).unwrap();
         let got = model.neighbours(queries.view()).unwrap();
-        let distances = fixture::matrix(&want["distances"]);
+        let distances = want.matrix("distances");
         assert!((&got.distances - &distances).iter().all(|d| d.abs() < 1e-9));
-        let rows: Vec<Vec<usize>> = fixture::numbers(&want["rows"]);
+        let rows: Vec<Vec<usize>> = want.value("rows");
         for (i, row) in rows.iter().enumerate() {
             assert_eq!(got.rows.row(i).to_vec(), *row, "query {i}");
         }
-        let votes: Vec<Vec<u32>> = fixture::numbers(&want["votes"]);
+        let votes: Vec<Vec<u32>> = want.value("votes");
         for (class, votes) in model.classify(queries.view()).unwrap().into_iter().zip(votes) {
             assert_eq!(votes[(class as usize - 3) / 2], *votes.iter().max().unwrap());
         }
         let one = Knn::default().fit(x.view(), &labels).unwrap().classify(queries.view()).unwrap();
-        assert_eq!(one, fixture::numbers::<u32>(&want["one"]));
+        assert_eq!(one, want.value::<Vec<u32>>("one"));
     }
 
     /// Rows far from the origin and close to each other: f32 norms and products cancel to nothing.

@@ -271,60 +271,28 @@ impl FactorKpca {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
-    use crate::kernel::FittedRbf;
+    use crate::fixture::{Fixture, Formula, same_but_for_signs as same};
+    use crate::kernel::{FittedRbf, Precomputed};
     use crate::math::threads;
     use crate::progress::Silent;
     use ndarray::array;
 
-    struct Poly;
-    impl Kernel for Poly {
-        fn prior<'a>(&'a self, _: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-            unreachable!("kernel PCA of rows asks between() alone")
-        }
-        fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {
-            out.assign(&a.dot(&b.t()).mapv(|v| (0.1 * v + 1.0).powi(3)));
-            Ok(())
-        }
-        fn describe(&self) -> String {
-            "poly".into()
-        }
-    }
+    const POLYNOMIAL: Formula = Formula(|a, b| (0.1 * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() + 1.0).powi(3));
 
     /// `exp(-gamma |a - b|^2)` of rows of `width` features.
     fn rbf(gamma: f64, width: usize) -> FittedRbf {
         FittedRbf::of_sigma((0.5 / gamma).sqrt(), width)
     }
 
-    struct Precomputed(Array2<f32>);
-    impl Prior for Precomputed {
-        fn len(&self) -> usize {
-            self.0.nrows()
-        }
-        fn block(&self, rows: &[usize], columns: &[usize], mut out: ArrayViewMut2<f32>) {
-            out.assign(&self.0.select(Axis(0), rows).select(Axis(1), columns));
-        }
-    }
-
     fn settings(components: usize) -> Kpca {
         Kpca { components, ..Kpca::default() }
-    }
-
-    /// Equal up to the sign of each column, to `tolerance` of the largest entry.
-    fn same(a: &Array2<f32>, b: &Array2<f32>, tolerance: f32) -> bool {
-        let scale = b.iter().fold(0.0f32, |s, v| s.max(v.abs()));
-        a.dim() == b.dim()
-            && a.columns().into_iter().zip(b.columns()).all(|(a, b)| {
-                let sign = if a.dot(&b) < 0.0 { -1.0 } else { 1.0 };
-                a.iter().zip(b).all(|(a, b)| (a - sign * b).abs() <= tolerance * scale)
-            })
     }
 
     #[test]
     fn agrees_with_scikit_learn_for_formulas() {
         let f = Fixture::load("kpca");
         let (x, new) = (f.array("x"), f.array("new"));
-        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(rbf(0.3, 4))), ("poly", Box::new(Poly))];
+        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(rbf(0.3, 4))), ("poly", Box::new(POLYNOMIAL))];
         for (name, kernel) in kernels {
             let model = settings(4).fit(kernel, x.view(), &Silent).unwrap();
             for (a, b) in model.spectrum.values.iter().zip(f.list(&format!("{name}_values"))) {
@@ -343,7 +311,7 @@ mod tests {
         let f = Fixture::load("kpca");
         let (a, b) = (f.array("factors"), f.array("new_factors"));
         let (scores, new) = (f.array("factors_scores"), f.array("factors_new"));
-        let matrix = settings(4).fit_prior(&Precomputed(a.dot(&a.t())), &Silent).unwrap();
+        let matrix = settings(4).fit_prior(&Precomputed::new(a.dot(&a.t())).unwrap().0, &Silent).unwrap();
         assert!(same(&matrix.scores(), &scores, 1e-5));
         assert!(same(&matrix.project(b.dot(&a.t()).view()).unwrap(), &new, 1e-5));
         let factors = settings(4).fit_factors(&a, &Silent).unwrap();
@@ -416,7 +384,9 @@ mod tests {
         assert!(settings(6).fit(boxed(), rows(5).view(), &Silent).is_err());
         assert!(settings(0).fit(boxed(), rows(5).view(), &Silent).is_err());
         assert!(settings(1).fit(boxed(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
-        assert!(settings(1).fit_prior(&Precomputed(array![[1.0, f32::NAN], [0.0, 1.0]]), &Silent).is_err());
+        const WRONG: Formula = Formula(|a, b| if a == b { 1.0 } else { f64::NAN });
+        let wrong = rows(5);
+        assert!(settings(1).fit_prior(&*WRONG.prior(wrong.view()).unwrap(), &Silent).is_err());
         let model = settings(2).fit(boxed(), rows(5).view(), &Silent).unwrap();
         assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
         assert!(model.spectrum.project(Array2::zeros((2, 4)).view()).is_err());

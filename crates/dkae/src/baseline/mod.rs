@@ -1,7 +1,5 @@
 //! The methods the paper compares with.
 
-#[cfg(test)]
-mod fixture;
 mod gram;
 mod isomap;
 mod keca;

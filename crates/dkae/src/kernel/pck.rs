@@ -629,24 +629,15 @@ impl Kernel for FittedPck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::Fixture;
     use crate::kernel::analytic::tests::random;
     use ndarray::concatenate;
     use proptest::prelude::*;
 
     /// 180 handwritten digits of 64 features from 0 to 1 (UCI optdigits), kept for the tests of mixtures.
     fn digits() -> Array2<f32> {
-        let fixture: serde_json::Value =
-            serde_json::from_str(include_str!("../../tests/fixtures/mixture.json")).unwrap();
-        let rows = |name: &str| {
-            let rows: Vec<[Vec<f32>; 1]> = serde_json::from_value::<Vec<Vec<f32>>>(fixture[name].clone())
-                .unwrap()
-                .into_iter()
-                .map(|row| [row])
-                .collect();
-            let flat: Vec<f32> = rows.iter().flatten().flatten().map(|v| v / 16.0).collect();
-            Array2::from_shape_vec((rows.len(), 64), flat).unwrap()
-        };
-        concatenate![Axis(0), rows("x"), rows("new")]
+        let fixture = Fixture::load("mixture");
+        concatenate![Axis(0), fixture.array("x"), fixture.array("new")] / 16.0
     }
 
     /// Posteriors of `of` by the plain formula, from mixtures fitted on `x` once more: rows x columns of F.

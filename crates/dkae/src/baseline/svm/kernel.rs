@@ -263,7 +263,7 @@ impl Classify for KernelSvmModel<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture::{self, Formula, LINEAR, POLYNOMIAL, RBF};
+    use crate::fixture::{Fixture, Formula, LINEAR, POLYNOMIAL, RBF, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -283,16 +283,16 @@ mod tests {
 
     #[test]
     fn decision_values_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
         for (name, kernel) in [("rbf", RBF), ("linear", LINEAR), ("polynomial", POLYNOMIAL)] {
-            let want = &all["kernel"][name];
+            let want = all.part("kernel").part(name);
             let model = exact().fit(&kernel, x.view(), &labels).unwrap();
-            let off = model.decision(queries.view()).unwrap() - fixture::matrix(&want["decision"]);
+            let off = model.decision(queries.view()).unwrap() - want.matrix("decision");
             assert!(off.iter().all(|d| d.abs() < 1e-6), "{name}: {off}");
-            assert_eq!(model.classify(queries.view()).unwrap(), fixture::numbers::<u32>(&want["predicted"]), "{name}");
-            assert_eq!(model.support.rows, fixture::numbers::<usize>(&want["support"]), "{name}");
+            assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
+            assert_eq!(model.support.rows, want.value::<Vec<usize>>("support"), "{name}");
             assert_eq!(model.support.names(), [(3, 5), (3, 7), (5, 7)]);
 
             let prior = kernel.prior(x.view()).unwrap();
@@ -302,14 +302,14 @@ mod tests {
 
     #[test]
     fn of_two_classes_the_first_is_positive() {
-        let all = fixture::load();
-        let (x, labels) = fixture::two_classes(&fixture::rows(&all["x"]), &fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
+        let all = Fixture::load("svm");
+        let (x, labels) = two_classes(&all.array("x"), &all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
         let model = exact().fit(&RBF, x.view(), &labels).unwrap();
-        let want: Vec<f64> = fixture::numbers(&all["kernel_two"]["decision"]);
+        let want: Vec<f64> = all.part("kernel_two").value("decision");
         let got = model.decision(queries.view()).unwrap();
         assert!(got.iter().zip(want).all(|(a, b)| (a + b).abs() < 1e-6));
-        assert_eq!(model.classify(queries.view()).unwrap(), fixture::numbers::<u32>(&all["kernel_two"]["predicted"]));
+        assert_eq!(model.classify(queries.view()).unwrap(), all.part("kernel_two").value::<Vec<u32>>("predicted"));
     }
 
     #[test]

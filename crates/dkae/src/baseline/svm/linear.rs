@@ -256,7 +256,7 @@ impl Classify for LinearSvmModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture;
+    use crate::fixture::{Fixture, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn weights_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
-        let (x2, labels2) = fixture::two_classes(&x, &labels);
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
+        let (x2, labels2) = two_classes(&x, &labels);
         let squared = exact();
         let hinge = LinearSvm { loss: Hinge::L1, ..exact() };
         let scaled = LinearSvm { bias: Some(2.0), ..exact() };
@@ -295,16 +295,12 @@ mod tests {
                 }
                 let (x, labels) = if name == "two" { (&x2, &labels2) } else { (&x, &labels) };
                 let model = LinearSvm { solver, ..settings.clone() }.fit(x.view(), labels).unwrap();
-                let want = &all["linear"][name];
-                let off = &model.coefficients - &fixture::matrix(&want["coefficients"]);
+                let want = all.part("linear").part(name);
+                let off = &model.coefficients - &want.matrix("coefficients");
                 assert!(off.iter().all(|d| d.abs() < 1e-6), "{name} {solver:?}: {off}");
-                let want_intercepts: Vec<f64> = fixture::numbers(&want["intercepts"]);
+                let want_intercepts: Vec<f64> = want.value("intercepts");
                 assert!(model.intercepts.iter().zip(want_intercepts).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
-                assert_eq!(
-                    model.classify(queries.view()).unwrap(),
-                    fixture::numbers::<u32>(&want["predicted"]),
-                    "{name}"
-                );
+                assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
                 assert!(model.fits.iter().all(|f| f.converged) && model.warnings().is_empty(), "{name} {solver:?}");
             }
         }
