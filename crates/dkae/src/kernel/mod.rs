@@ -12,6 +12,7 @@ mod posteriors;
 mod precomputed;
 mod prior;
 mod rbf;
+mod screen;
 mod spec;
 mod sum;
 
