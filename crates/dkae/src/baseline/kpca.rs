@@ -80,9 +80,9 @@ pub struct FactorKpca {
     /// The eigenpairs.
     pub spectrum: Spectrum,
     /// `(F - f_mean)^T V / sqrt(lambda)`.
-    weights: Array2<f32>,
+    weights: Array2<f64>,
     /// `f_mean^T weights`.
-    offset: Array1<f32>,
+    offset: Array1<f64>,
 }
 
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
@@ -123,15 +123,15 @@ impl Kpca {
 
     /// Kernel PCA of `F F^T`.
     pub fn fit_factors(&self, factors: &dyn Factors, progress: &dyn Progress) -> Result<FactorKpca> {
-        let n = factors.len();
+        let n = factors.height();
         let spectrum = self.eigenpairs(n, progress, |v| {
-            let inner = factors.transpose_times(v.mapv(|v| v as f32).view());
-            Ok(factors.times(inner.view()).mapv(f64::from))
+            let inner = factors.transpose_times(v);
+            Ok(factors.times(inner.view()))
         })?;
         // The alphas of a centred matrix sum to zero, so centring F changes nothing here but rounding.
-        let weights = factors.transpose_times(spectrum.alphas.view());
+        let weights = factors.transpose_times(spectrum.alphas.mapv(f64::from).view());
         let offset = if self.centred {
-            let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f32).view());
+            let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f64).view());
             mean.column(0).dot(&weights)
         } else {
             Array1::zeros(self.components)
@@ -264,7 +264,7 @@ impl FactorKpca {
                 "factors of new rows: expected {expected} columns, as in the fit, found {found}"
             )));
         }
-        Ok(factors.times(self.weights.view()) - &self.offset)
+        Ok((factors.times(self.weights.view()) - &self.offset).mapv(|v| v as f32))
     }
 }
 
@@ -272,7 +272,7 @@ impl FactorKpca {
 mod tests {
     use super::*;
     use crate::fixture::{Fixture, Formula, same_but_for_signs as same};
-    use crate::kernel::{FittedRbf, Precomputed};
+    use crate::kernel::{FittedRbf, Pck, Precomputed};
     use crate::math::threads;
     use crate::progress::Silent;
     use ndarray::array;
@@ -364,6 +364,29 @@ mod tests {
         let first = run(0, 1);
         assert_eq!(first, run(0, 3));
         assert_eq!(first, run(512, 2));
+    }
+
+    #[test]
+    fn the_cluster_kernel_by_its_factors_is_the_cluster_kernel_by_its_blocks() {
+        // More rows than are decomposed whole, so that both ways search.
+        let (x, new) = (rows(400), rows(450).slice(s![400.., ..]).to_owned());
+        let pck = Pck { restarts: 3, max_components: 8, subset: 100, ..Pck::default() }.fit(x.view()).unwrap();
+        let (p, q) = (pck.posteriors(x.view()).unwrap(), pck.posteriors(new.view()).unwrap());
+        for centred in [true, false] {
+            let settings = Kpca { centred, tolerance: 1e-6, ..settings(5) };
+            let blocks = settings.fit_prior(&p, &Silent).unwrap();
+            let factors = settings.fit_factors(&p, &Silent).unwrap();
+            for (a, b) in factors.spectrum.values.iter().zip(&blocks.values) {
+                assert!((a / b - 1.0).abs() < 1e-5, "{centred}: {a} {b}");
+            }
+            let want = blocks.scores();
+            assert!(same(&factors.spectrum.scores(), &want, 1e-4), "{centred}: scores");
+            assert!(same(&factors.project(&p).unwrap(), &want, 1e-4), "{centred}: the rows of the fit as new ones");
+            let mut k = Array2::zeros((50, 400));
+            pck.between(new.view(), x.view(), k.view_mut()).unwrap();
+            let want = blocks.project(k.view()).unwrap();
+            assert!(same(&factors.project(&q).unwrap(), &want, 1e-4), "{centred}: new rows");
+        }
     }
 
     #[test]

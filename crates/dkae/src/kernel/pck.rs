@@ -280,6 +280,7 @@ impl Kernel for FittedPck {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::Factors;
     use super::*;
     use crate::fixture::Fixture;
     use crate::kernel::analytic::tests::random;

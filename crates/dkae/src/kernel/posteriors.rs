@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use crate::math::dispatch::dispatched;
 use crate::math::{gemm, threads};
 
-use super::Prior;
+use super::{Factors, Prior};
 
 /// One of several posteriors of a row under one mixture, or what precedes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,43 +191,6 @@ impl Posteriors {
         1.0 / (self.mixtures() as f64).sqrt()
     }
 
-    /// `(F / sqrt(M)) w` for a dense `w` of [`columns`](Self::columns) rows.
-    pub fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
-        assert_eq!(w.nrows(), self.columns(), "rows of w");
-        let scale = self.scale();
-        let mut out = Array2::zeros((self.rows, w.ncols()));
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(0), 64).into_par_iter().enumerate().for_each(|(block, mut out)| {
-                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                    for (column, value) in self.row(block * 64 + i) {
-                        out.scaled_add(f64::from(value) * scale, &w.row(column));
-                    }
-                }
-            });
-        });
-        out
-    }
-
-    /// `(F / sqrt(M))^T v` for a dense `v` of one row per row.
-    pub fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
-        assert_eq!(v.nrows(), self.rows, "rows of v");
-        let scale = self.scale();
-        let mut out = Array2::zeros((self.columns(), v.ncols()));
-        // Every task owns some columns of the result and reads all rows in order, so sums do not depend on the threads.
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(1), 8).into_par_iter().zip(v.axis_chunks_iter(Axis(1), 8)).for_each(
-                |(mut out, v)| {
-                    for (i, v) in v.rows().into_iter().enumerate() {
-                        for (column, value) in self.row(i) {
-                            out.row_mut(column).scaled_add(f64::from(value) * scale, &v);
-                        }
-                    }
-                },
-            );
-        });
-        out
-    }
-
     /// Writes P between `rows` of these posteriors and `columns` of others under the same mixtures into `out`.
     pub fn between(&self, rows: &[usize], other: &Posteriors, columns: &[usize], mut out: ArrayViewMut2<f32>) {
         assert_eq!(out.dim(), (rows.len(), columns.len()), "shape of out");
@@ -249,6 +212,52 @@ impl Posteriors {
                 },
             );
         });
+    }
+}
+
+/// The factor is F / sqrt(M), so that P is it times its transpose. Sums are f64.
+impl Factors for Posteriors {
+    fn height(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.columns()
+    }
+
+    fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
+        assert_eq!(w.nrows(), self.columns(), "rows of w");
+        let scale = self.scale();
+        let mut out = Array2::zeros((self.rows, w.ncols()));
+        threads::run(|| {
+            out.axis_chunks_iter_mut(Axis(0), 64).into_par_iter().enumerate().for_each(|(block, mut out)| {
+                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+                    for (column, value) in self.row(block * 64 + i) {
+                        out.scaled_add(f64::from(value) * scale, &w.row(column));
+                    }
+                }
+            });
+        });
+        out
+    }
+
+    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
+        assert_eq!(v.nrows(), self.rows, "rows of v");
+        let scale = self.scale();
+        let mut out = Array2::zeros((self.columns(), v.ncols()));
+        // Every task owns some columns of the result and reads all rows in order, so sums do not depend on the threads.
+        threads::run(|| {
+            out.axis_chunks_iter_mut(Axis(1), 8).into_par_iter().zip(v.axis_chunks_iter(Axis(1), 8)).for_each(
+                |(mut out, v)| {
+                    for (i, v) in v.rows().into_iter().enumerate() {
+                        for (column, value) in self.row(i) {
+                            out.row_mut(column).scaled_add(f64::from(value) * scale, &v);
+                        }
+                    }
+                },
+            );
+        });
+        out
     }
 }
 
