@@ -9,6 +9,7 @@ use super::dispatch::dispatched;
 ///
 /// `x = n ln 2 + r` with `|r| <= ln 2 / 2`; `e^r` by its Taylor polynomial of degree 7, `2^n` by the exponent bits.
 #[inline(always)]
+#[allow(clippy::excessive_precision)] // ln 2 in parts, to the last digit.
 fn exp(x: f32) -> f32 {
     // Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, and vectorises everywhere.
     const ROUND: f32 = 12_582_912.0;
@@ -31,6 +32,7 @@ fn exp(x: f32) -> f32 {
 
 /// Near zero, where `1 - 2 / (e^2x + 1)` would cancel, by the odd polynomial of the Cephes library (Moshier).
 #[inline(always)]
+#[allow(clippy::excessive_precision)] // The coefficients as published.
 fn tanh(x: f32) -> f32 {
     let z = x * x;
     let mut p = -5.704_988_6e-3;
