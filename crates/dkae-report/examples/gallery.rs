@@ -3,6 +3,8 @@
 //! The pictures are the optdigits set, read from `$DKAE_DATA` or `../shared/data`; where there is none, noisy blobs
 //! stand in. Kernels and maps are computed from them in a few lines, the curves are made up.
 
+use dkae::code::Pca;
+use dkae::data::read::{Column, ReadOptions, read};
 use dkae_report::curves::{Axis, Curves, Series};
 use dkae_report::images::{Grid, Row, Shape};
 use dkae_report::kernel::{Kernels, Matrix, groups};
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 fn main() -> Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "gallery".to_owned()));
     if let Err(source) = std::fs::create_dir_all(&folder) {
-        return Err(dkae_report::Error::Io { path: folder, source });
+        return Err(dkae::Error::io(&folder)(source).into());
     }
     let save = |name: &str, figure: &Figure| -> Result<()> {
         figure.save_svg(folder.join(name).with_extension("svg"))?;
@@ -31,7 +33,7 @@ fn main() -> Result<()> {
 
     // Pictures: originals, and what is left of them with 4 and 16 principal components.
     let (first, mean) = (x.slice(s![..12, ..]), x.mean_axis(Dim(0)).unwrap_or_default());
-    let components = principal(&(&x - &mean), 16);
+    let components = Pca { components: 16, ..Pca::default() }.fit(x.view())?.components;
     let back = |k: usize| {
         let basis = components.slice(s![..k, ..]);
         (&first - &mean).dot(&basis.t()).dot(&basis) + &mean
@@ -191,16 +193,9 @@ fn main() -> Result<()> {
 fn digits() -> Option<(Array2<f32>, Vec<usize>)> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let data = std::env::var_os("DKAE_DATA").map_or(beside, PathBuf::from);
-    let file = std::fs::File::open(data.join("digits/optdigits.tra.csv.gz")).ok()?;
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(flate2::read::GzDecoder::new(file));
-    let (mut values, mut labels) = (Vec::new(), Vec::new());
-    for record in reader.records() {
-        let numbers: Vec<f32> = record.ok()?.iter().map(|v| v.trim().parse().ok()).collect::<Option<_>>()?;
-        let (label, pixels) = numbers.split_last()?;
-        labels.push(*label as usize);
-        values.extend(pixels.iter().map(|v| v / 16.0));
-    }
-    Some((Array2::from_shape_vec((labels.len(), 64), values).ok()?, labels))
+    let options = ReadOptions { label: Some(Column::Last), ..ReadOptions::default() };
+    let table = read(data.join("digits/optdigits.tra.csv.gz"), &options).ok()?;
+    Some((table.x / 16.0, table.labels?.index.into_iter().map(|label| label as usize).collect()))
 }
 
 /// Ten blurred dots on a ring, shaken.
@@ -213,21 +208,4 @@ fn blobs() -> (Array2<f32>, Vec<usize>) {
         (-square / 2.5).exp() * (0.8 + 0.2 * ((i * 31 + at * 17) % 13) as f32 / 13.0)
     });
     (x, labels)
-}
-
-/// The leading principal directions of centred rows, by power iteration with deflation.
-fn principal(x: &Array2<f32>, count: usize) -> Array2<f32> {
-    let mut covariance = x.t().dot(x) / x.nrows() as f32;
-    let mut out = Array2::zeros((count, x.ncols()));
-    for mut row in out.rows_mut() {
-        let mut v = Array1::from_shape_fn(x.ncols(), |i| 1.0 + (i as f32).sin());
-        for _ in 0..300 {
-            v = covariance.dot(&v);
-            v /= v.dot(&v).sqrt().max(1e-12);
-        }
-        let value = v.dot(&covariance.dot(&v));
-        covariance = Array2::from_shape_fn(covariance.dim(), |(i, j)| covariance[[i, j]] - value * v[i] * v[j]);
-        row.assign(&v);
-    }
-    out
 }

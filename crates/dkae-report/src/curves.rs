@@ -240,12 +240,7 @@ impl Curves {
         (x.from, x.to) = (x0, x1);
 
         let mut canvas = Canvas::default();
-        let style = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
-        canvas.text(
-            (theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0),
-            &text::fit(&self.title, theme::TITLE, true, self.width - 2.0 * theme::MARGIN),
-            style,
-        );
+        canvas.title(&self.title, self.width - 2.0 * theme::MARGIN);
         self.axes(&mut canvas, series, (&x, has_left.then_some(&left), right.as_ref()), axis_x, raised);
 
         for &(at, ref name) in self.marks.iter().filter(|m| self.x.shows(m.0)) {

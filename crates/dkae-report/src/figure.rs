@@ -5,8 +5,8 @@
 
 use crate::svg::{escape, n};
 use crate::{Error, Result, text, theme};
+use dkae::data::atomic::write_atomically;
 use resvg::{tiny_skia, usvg};
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -88,30 +88,14 @@ impl Figure {
 
     /// Writes the SVG to `path`: all of it, or the old file stays.
     pub fn save_svg(&self, path: impl AsRef<Path>) -> Result<()> {
-        write(path.as_ref(), self.svg.as_bytes())
+        Ok(write_atomically(path, |file| file.write_all(self.svg.as_bytes()))?)
     }
 
     /// Writes the PNG to `path`: all of it, or the old file stays. `scale` as in [`Figure::png`].
     pub fn save_png(&self, path: impl AsRef<Path>, scale: f64) -> Result<()> {
-        write(path.as_ref(), &self.png(scale)?)
+        let png = self.png(scale)?;
+        Ok(write_atomically(path, |file| file.write_all(&png))?)
     }
-}
-
-/// Writes beside the target and renames, so that nobody sees half a file.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let attempt = || -> std::io::Result<()> {
-        let mut builder = tempfile::Builder::new();
-        // A temporary file is private by default; a figure has the rights of any new file.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.prefix(".figure-").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    attempt().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 /// For the tests of every figure: the SVG parses, and the PNG has the size it should and something on it.

@@ -71,8 +71,7 @@ impl Grid {
         let (step_x, step_y) = ((width + gap) as f64 * scale, (height + gap) as f64 * scale);
 
         let mut canvas = Canvas::default();
-        let title = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
-        canvas.text((theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0), &self.title, title);
+        canvas.title(&self.title, f64::INFINITY);
         canvas.image([left, top, w as f64 * scale, h as f64 * scale], &png, scale >= 1.0);
         for (i, row) in rows.iter().enumerate() {
             let middle = top + i as f64 * step_y + height as f64 * scale / 2.0;

@@ -72,12 +72,7 @@ impl Map {
         let class = |i: usize| labels.get(i).copied().unwrap_or(0);
 
         let mut canvas = Canvas::default();
-        let style = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
-        canvas.text(
-            (theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0),
-            &text::fit(&self.title, theme::TITLE, true, self.width - 2.0 * theme::MARGIN),
-            style,
-        );
+        canvas.title(&self.title, self.width - 2.0 * theme::MARGIN);
         canvas.rect([x0, top, x1 - x0, bottom - top], "none", Some((theme::GRID, 1.0)));
         let plain = Style { size: theme::LABEL, ..Style::default() };
         canvas.text((x0, top - 6.0), &self.axes[1], plain);

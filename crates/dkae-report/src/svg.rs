@@ -1,6 +1,6 @@
 //! The few SVG elements the figures are made of, and the one place where text is escaped.
 
-use crate::theme;
+use crate::{text, theme};
 use std::fmt::Write;
 
 /// Where a text hangs on its point.
@@ -64,6 +64,13 @@ impl Canvas {
             n(y2),
             n(width)
         );
+    }
+
+    /// A figure's title at its top left, cut to the room it has.
+    pub fn title(&mut self, title: &str, room: f64) {
+        let style = Style { size: theme::TITLE, bold: true, fill: theme::INK, ..Style::default() };
+        let at = (theme::MARGIN, theme::MARGIN + theme::TITLE - 2.0);
+        self.text(at, &text::fit(title, theme::TITLE, true, room), style);
     }
 
     /// Open paths through the given points, one per run.

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2};
 use crate::Result;
 
 /// Maps rows to a new space, rows it was not fitted on included.
-pub trait Embed: Sync {
+pub trait Embed: Send + Sync {
     /// How many features a row must have.
     fn input_width(&self) -> usize;
 
@@ -24,7 +24,7 @@ pub trait Invert: Embed {
 }
 
 /// Names the class of a row.
-pub trait Classify: Sync {
+pub trait Classify: Send + Sync {
     /// How many features a row must have.
     fn input_width(&self) -> usize;
 

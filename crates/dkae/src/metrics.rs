@@ -276,9 +276,10 @@ pub fn confusion(truth: &[u32], predicted: &[u32]) -> Result<Confusion> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Kernel, Linear};
     use crate::math::rng;
     use crate::progress::Silent;
-    use ndarray::{ArrayViewMut2, array};
+    use ndarray::array;
     use rand::RngExt;
 
     fn random(n: usize, m: usize, seed: u64) -> Array2<f32> {
@@ -302,19 +303,6 @@ mod tests {
         h.dot(k).dot(&h)
     }
 
-    struct Factors(Array2<f32>);
-
-    impl Prior for Factors {
-        fn len(&self) -> usize {
-            self.0.nrows()
-        }
-
-        fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>) {
-            let pick = |of: &[usize]| self.0.select(Axis(0), of);
-            gemm::product(1.0, pick(rows).view(), pick(columns).t(), 0.0, out);
-        }
-    }
-
     #[test]
     fn every_way_to_give_a_kernel_gives_the_alignment_by_definition() {
         // Sizes around those of blocks and tiles.
@@ -326,9 +314,9 @@ mod tests {
             let close = |got: Result<f64>| (got.unwrap() - want).abs() < 1e-6;
             assert!(close(alignment(k32.view(), l32.view())), "{n}");
             assert!(close(alignment_of_factors(f.view(), g.view())), "{n}");
-            let (pf, pg) = (Factors(f.clone()), Factors(g.clone()));
-            assert!(close(alignment_of_priors(&pf, &pg, &Silent)), "{n}");
-            assert!(close(alignment_with_codes(&pf, g.view(), &Silent)), "{n}");
+            let (pf, pg) = (Linear.prior(f.view()).unwrap(), Linear.prior(g.view()).unwrap());
+            assert!(close(alignment_of_priors(&*pf, &*pg, &Silent)), "{n}");
+            assert!(close(alignment_with_codes(&*pf, g.view(), &Silent)), "{n}");
             if n > 1 {
                 let want = cosine(&centre(&k), &centre(&l));
                 let close = |got: Result<f64>| (got.unwrap() - want).abs() < 1e-5;

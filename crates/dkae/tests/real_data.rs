@@ -1,28 +1,17 @@
-//! The readers on real files: shapes and class counts as published. Skipped, with a line saying so, when the data are not
-//! there (`DKAE_DATA`, or `../shared/data` beside the workspace).
+//! The readers on real files: shapes and class counts as published.
 
-use std::path::{Path, PathBuf};
+mod common;
 
+use common::shared_data;
 use dkae::data::read::{ReadOptions, read, read_many};
 use dkae::data::split::Split;
 use dkae::data::svd::Svd;
 use dkae::data::tfidf::TfIdf;
 use dkae::data::{Shape, idx, sample, stream, svmlight};
 
-fn data(file: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("DKAE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let path = folder.join(file);
-    if !path.exists() {
-        println!("skipped: {} is not there; set DKAE_DATA to the folder of the data", path.display());
-        return None;
-    }
-    Some(path)
-}
-
 #[test]
 fn mnist_has_its_60000_digits_and_the_sample_is_drawn_from_it() {
-    let Some(path) = data("mnist/train-images-idx3-ubyte.gz") else { return };
+    let Some(path) = shared_data("mnist/train-images-idx3-ubyte.gz") else { return };
     let table = idx::read(&path, &ReadOptions::default()).unwrap();
     assert_eq!(table.x.dim(), (60_000, 784));
     assert_eq!(table.shape, Shape::Image { channels: 1, height: 28, width: 28 });
@@ -40,7 +29,10 @@ fn mnist_has_its_60000_digits_and_the_sample_is_drawn_from_it() {
 
 #[test]
 fn cifar_batches_are_read_together() {
-    let (Some(a), Some(b)) = (data("cifar10/data_batch_1.bin.gz"), data("cifar10/data_batch_2.bin.gz")) else { return };
+    let (Some(a), Some(b)) = (shared_data("cifar10/data_batch_1.bin.gz"), shared_data("cifar10/data_batch_2.bin.gz"))
+    else {
+        return;
+    };
     let table = read_many(&[a, b], &ReadOptions::default()).unwrap();
     assert_eq!(table.x.dim(), (20_000, 3072));
     let labels = table.labels.unwrap();
@@ -54,7 +46,7 @@ fn cifar_batches_are_read_together() {
 
 #[test]
 fn cloud_images_are_split_by_image_and_stream_as_they_are_read() {
-    let Some(path) = data("cloud-misr/misr_arctic_cloud.csv.gz") else { return };
+    let Some(path) = shared_data("cloud-misr/misr_arctic_cloud.csv.gz") else { return };
     let options = ReadOptions {
         label: Some("label".parse().unwrap()),
         group: Some("image".parse().unwrap()),
@@ -86,7 +78,7 @@ fn cloud_images_are_split_by_image_and_stream_as_they_are_read() {
 
 #[test]
 fn reuters_goes_through_tfidf_and_svd() {
-    let Some(path) = data("reuters-rcv1/rcv1_4root_full.counts.svm.gz") else { return };
+    let Some(path) = shared_data("reuters-rcv1/rcv1_4root_full.counts.svm.gz") else { return };
     let table = svmlight::read_sparse(&path, &ReadOptions::default()).unwrap();
     assert_eq!((table.x.nrows(), table.x.ncols()), (11_276, 2000));
     assert_eq!(table.labels.as_ref().unwrap().counts(), [4567, 1116, 3513, 2080]);
@@ -115,7 +107,7 @@ const REUTERS_SINGULAR_VALUES: [f64; 20] = [
 fn optdigits_have_their_label_last() {
     let options = ReadOptions { label: Some("last".parse().unwrap()), ..ReadOptions::default() };
     for (file, rows) in [("digits/optdigits.tra.csv.gz", 3823), ("digits/optdigits.tes.csv.gz", 1797)] {
-        let Some(path) = data(file) else { return };
+        let Some(path) = shared_data(file) else { return };
         let table = read(&path, &options).unwrap();
         assert_eq!(table.x.dim(), (rows, 64));
         assert_eq!(table.classes(), 10);

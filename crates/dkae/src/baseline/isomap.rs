@@ -336,22 +336,12 @@ fn paths(graph: &Graph, landmarks: &[usize], progress: &dyn Progress) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, same_but_for_signs as same};
     use crate::progress::Silent;
     use ndarray::array;
 
     fn settings() -> Isomap {
         Isomap { neighbours: 6, ..Isomap::default() }
-    }
-
-    /// Equal up to the sign of each column, to `tolerance` of the largest entry.
-    fn same(a: &Array2<f32>, b: &Array2<f32>, tolerance: f32) -> bool {
-        let scale = b.iter().fold(0.0f32, |s, v| s.max(v.abs()));
-        a.dim() == b.dim()
-            && a.columns().into_iter().zip(b.columns()).all(|(a, b)| {
-                let sign = if a.dot(&b) < 0.0 { -1.0 } else { 1.0 };
-                a.iter().zip(b).all(|(a, b)| (a - sign * b).abs() <= tolerance * scale)
-            })
     }
 
     #[test]
@@ -456,11 +446,10 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let x = roll(700);
         let run = |count| {
-            threads::set_count(count);
-            let model = Isomap { landmarks: 300, ..settings() }.fit(x.view(), &Silent).unwrap();
-            let out = (model.embed(x.view()).unwrap(), model.scores);
-            threads::set_count(0);
-            out
+            threads::with_count(count, || {
+                let model = Isomap { landmarks: 300, ..settings() }.fit(x.view(), &Silent).unwrap();
+                (model.embed(x.view()).unwrap(), model.scores)
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -12,12 +12,11 @@
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::kpca::{Kpca, Spectrum, project_rows};
-use super::rbf::{Rbf, median_distance};
-use crate::kernel::Kernel;
+use crate::Result;
+use crate::kernel::{Kernel, Rbf, Width};
 use crate::math::check;
 use crate::method::Embed;
 use crate::progress::Progress;
-use crate::{Error, Result};
 
 /// Settings of kernel entropy component analysis.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,11 +70,8 @@ impl Keca {
     /// Entropy components of the rows of `x` under a Gaussian kernel of [`width`](Keca::width).
     pub fn fit(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<KecaModel> {
         check::rows("rows for KECA", x)?;
-        if !(self.width > 0.0 && self.width.is_finite()) {
-            return Err(Error::setting("width", format!("expected a number above 0, found {}", self.width)));
-        }
-        let width = self.width * median_distance(x, self.seed)?;
-        self.fit_kernel(Box::new(Rbf::of_width(width)), x, progress)
+        let rbf = Rbf { width: Width::MedianFraction(self.width), seed: self.seed };
+        self.fit_kernel(Box::new(rbf.fit(x)?), x, progress)
     }
 
     /// Entropy components of the rows of `x` under any kernel.
@@ -147,9 +143,8 @@ mod tests {
     #[test]
     fn components_are_the_largest_terms_of_the_entropy() {
         let x = rows(230);
-        let width = 0.15 * median_distance(x.view(), 0).unwrap();
         let mut k = Array2::zeros((230, 230));
-        Rbf::of_width(width).between(x.view(), x.view(), k.view_mut()).unwrap();
+        Rbf::default().fit(x.view()).unwrap().between(x.view(), x.view(), k.view_mut()).unwrap();
         // GEMM leaves the last bits of the two triangles different.
         let k = k.mapv(f64::from);
         let k = (&k + &k.t()) * 0.5;

@@ -12,8 +12,8 @@ use std::cmp::Ordering::Greater;
 use ndarray::{Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
-use crate::baseline::labelled::{Classes, check_finite, check_width};
-use crate::math::{distance, gemm, threads, vector};
+use crate::baseline::labelled::Classes;
+use crate::math::{check, distance, gemm, threads, vector};
 use crate::method::Classify;
 use crate::{Error, Result};
 
@@ -62,7 +62,7 @@ impl Knn {
                 format!("must be between 1 and the number of training rows, {}, but is {}", x.nrows(), self.k),
             ));
         }
-        check_finite(x)?;
+        check::finite("rows for nearest neighbours", x)?;
         let x = x.as_standard_layout().into_owned();
         let norms = distance::squared_norms(x.view()).to_vec();
         Ok(KnnModel { k: self.k, x, norms, labels: labels.to_vec() })
@@ -72,8 +72,8 @@ impl Knn {
 impl KnnModel {
     /// The k nearest training rows of each row.
     pub fn neighbours(&self, x: ArrayView2<f32>) -> Result<Neighbours> {
-        check_width(x, self.x.ncols())?;
-        check_finite(x)?;
+        check::width("rows for nearest neighbours", x, self.x.ncols())?;
+        check::finite("rows for nearest neighbours", x)?;
         let x = x.as_standard_layout();
         let found: Vec<Vec<(f64, usize)>> = threads::run(|| {
             let blocks: Vec<ArrayView2<f32>> = x.axis_chunks_iter(Axis(0), QUERIES).collect();
@@ -190,31 +190,31 @@ impl Classify for KnnModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture;
+    use crate::fixture::Fixture;
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
 
     #[test]
     fn neighbours_and_votes_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
-        let want = &all["neighbours"];
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
+        let want = all.part("neighbours");
         let model = Knn { k: 7 }.fit(x.view(), &labels).unwrap();
         let got = model.neighbours(queries.view()).unwrap();
-        let distances = fixture::matrix(&want["distances"]);
+        let distances = want.matrix("distances");
         assert!((&got.distances - &distances).iter().all(|d| d.abs() < 1e-9));
-        let rows: Vec<Vec<usize>> = fixture::numbers(&want["rows"]);
+        let rows: Vec<Vec<usize>> = want.value("rows");
         for (i, row) in rows.iter().enumerate() {
             assert_eq!(got.rows.row(i).to_vec(), *row, "query {i}");
         }
-        let votes: Vec<Vec<u32>> = fixture::numbers(&want["votes"]);
+        let votes: Vec<Vec<u32>> = want.value("votes");
         for (class, votes) in model.classify(queries.view()).unwrap().into_iter().zip(votes) {
             assert_eq!(votes[(class as usize - 3) / 2], *votes.iter().max().unwrap());
         }
         let one = Knn::default().fit(x.view(), &labels).unwrap().classify(queries.view()).unwrap();
-        assert_eq!(one, fixture::numbers::<u32>(&want["one"]));
+        assert_eq!(one, want.value::<Vec<u32>>("one"));
     }
 
     /// Rows far from the origin and close to each other: f32 norms and products cancel to nothing.

@@ -80,9 +80,9 @@ pub struct FactorKpca {
     /// The eigenpairs.
     pub spectrum: Spectrum,
     /// `(F - f_mean)^T V / sqrt(lambda)`.
-    weights: Array2<f32>,
+    weights: Array2<f64>,
     /// `f_mean^T weights`.
-    offset: Array1<f32>,
+    offset: Array1<f64>,
 }
 
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
@@ -123,15 +123,15 @@ impl Kpca {
 
     /// Kernel PCA of `F F^T`.
     pub fn fit_factors(&self, factors: &dyn Factors, progress: &dyn Progress) -> Result<FactorKpca> {
-        let n = factors.len();
+        let n = factors.height();
         let spectrum = self.eigenpairs(n, progress, |v| {
-            let inner = factors.transpose_times(v.mapv(|v| v as f32).view());
-            Ok(factors.times(inner.view()).mapv(f64::from))
+            let inner = factors.transpose_times(v);
+            Ok(factors.times(inner.view()))
         })?;
         // The alphas of a centred matrix sum to zero, so centring F changes nothing here but rounding.
-        let weights = factors.transpose_times(spectrum.alphas.view());
+        let weights = factors.transpose_times(spectrum.alphas.mapv(f64::from).view());
         let offset = if self.centred {
-            let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f32).view());
+            let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f64).view());
             mean.column(0).dot(&weights)
         } else {
             Array1::zeros(self.components)
@@ -264,62 +264,35 @@ impl FactorKpca {
                 "factors of new rows: expected {expected} columns, as in the fit, found {found}"
             )));
         }
-        Ok(factors.times(self.weights.view()) - &self.offset)
+        Ok((factors.times(self.weights.view()) - &self.offset).mapv(|v| v as f32))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::rbf::Rbf;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, Formula, same_but_for_signs as same};
+    use crate::kernel::{FittedRbf, Pck, Precomputed};
     use crate::math::threads;
     use crate::progress::Silent;
     use ndarray::array;
 
-    struct Poly;
-    impl Kernel for Poly {
-        fn prior<'a>(&'a self, _: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-            unreachable!("kernel PCA of rows asks between() alone")
-        }
-        fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {
-            out.assign(&a.dot(&b.t()).mapv(|v| (0.1 * v + 1.0).powi(3)));
-            Ok(())
-        }
-        fn describe(&self) -> String {
-            "poly".into()
-        }
-    }
+    const POLYNOMIAL: Formula = Formula(|a, b| (0.1 * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() + 1.0).powi(3));
 
-    struct Precomputed(Array2<f32>);
-    impl Prior for Precomputed {
-        fn len(&self) -> usize {
-            self.0.nrows()
-        }
-        fn block(&self, rows: &[usize], columns: &[usize], mut out: ArrayViewMut2<f32>) {
-            out.assign(&self.0.select(Axis(0), rows).select(Axis(1), columns));
-        }
+    /// `exp(-gamma |a - b|^2)` of rows of `width` features.
+    fn rbf(gamma: f64, width: usize) -> FittedRbf {
+        FittedRbf::of_sigma((0.5 / gamma).sqrt(), width)
     }
 
     fn settings(components: usize) -> Kpca {
         Kpca { components, ..Kpca::default() }
     }
 
-    /// Equal up to the sign of each column, to `tolerance` of the largest entry.
-    fn same(a: &Array2<f32>, b: &Array2<f32>, tolerance: f32) -> bool {
-        let scale = b.iter().fold(0.0f32, |s, v| s.max(v.abs()));
-        a.dim() == b.dim()
-            && a.columns().into_iter().zip(b.columns()).all(|(a, b)| {
-                let sign = if a.dot(&b) < 0.0 { -1.0 } else { 1.0 };
-                a.iter().zip(b).all(|(a, b)| (a - sign * b).abs() <= tolerance * scale)
-            })
-    }
-
     #[test]
     fn agrees_with_scikit_learn_for_formulas() {
         let f = Fixture::load("kpca");
         let (x, new) = (f.array("x"), f.array("new"));
-        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(Rbf { gamma: 0.3 })), ("poly", Box::new(Poly))];
+        let kernels: [(&str, Box<dyn Kernel>); 2] = [("rbf", Box::new(rbf(0.3, 4))), ("poly", Box::new(POLYNOMIAL))];
         for (name, kernel) in kernels {
             let model = settings(4).fit(kernel, x.view(), &Silent).unwrap();
             for (a, b) in model.spectrum.values.iter().zip(f.list(&format!("{name}_values"))) {
@@ -338,7 +311,7 @@ mod tests {
         let f = Fixture::load("kpca");
         let (a, b) = (f.array("factors"), f.array("new_factors"));
         let (scores, new) = (f.array("factors_scores"), f.array("factors_new"));
-        let matrix = settings(4).fit_prior(&Precomputed(a.dot(&a.t())), &Silent).unwrap();
+        let matrix = settings(4).fit_prior(&Precomputed::new(a.dot(&a.t())).unwrap().0, &Silent).unwrap();
         assert!(same(&matrix.scores(), &scores, 1e-5));
         assert!(same(&matrix.project(b.dot(&a.t()).view()).unwrap(), &new, 1e-5));
         let factors = settings(4).fit_factors(&a, &Silent).unwrap();
@@ -359,14 +332,14 @@ mod tests {
         let x = rows(900);
         for centred in [true, false] {
             let mut k = Array2::zeros((900, 900));
-            Rbf { gamma: 0.5 }.between(x.view(), x.view(), k.view_mut()).unwrap();
+            rbf(0.5, 3).between(x.view(), x.view(), k.view_mut()).unwrap();
             let mut k = k.mapv(f64::from);
             if centred {
                 k -= &k.mean_axis(Axis(0)).unwrap();
                 k -= &k.mean_axis(Axis(1)).unwrap().insert_axis(Axis(1));
             }
             let (values, vectors) = eigen::symmetric(k.view()).unwrap();
-            let model = Kpca { centred, ..settings(6) }.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
+            let model = Kpca { centred, ..settings(6) }.fit(Box::new(rbf(0.5, 3)), x.view(), &Silent).unwrap();
             assert!(model.spectrum.converged && model.spectrum.sweeps > 1);
             for i in 0..6 {
                 assert!((model.spectrum.values[i] / values[i] - 1.0).abs() < 1e-6, "{centred}: value {i}");
@@ -382,16 +355,38 @@ mod tests {
     fn what_is_kept_in_memory_and_the_number_of_threads_change_no_bit() {
         let x = rows(1500);
         let run = |cache_mb, count| {
-            threads::set_count(count);
-            let settings = Kpca { cache_mb, ..settings(3) };
-            let model = settings.fit(Box::new(Rbf { gamma: 0.5 }), x.view(), &Silent).unwrap();
-            let out = model.embed(x.view()).unwrap();
-            threads::set_count(0);
-            out
+            threads::with_count(count, || {
+                let settings = Kpca { cache_mb, ..settings(3) };
+                let model = settings.fit(Box::new(rbf(0.5, 3)), x.view(), &Silent).unwrap();
+                model.embed(x.view()).unwrap()
+            })
         };
         let first = run(0, 1);
         assert_eq!(first, run(0, 3));
         assert_eq!(first, run(512, 2));
+    }
+
+    #[test]
+    fn the_cluster_kernel_by_its_factors_is_the_cluster_kernel_by_its_blocks() {
+        // More rows than are decomposed whole, so that both ways search.
+        let (x, new) = (rows(400), rows(450).slice(s![400.., ..]).to_owned());
+        let pck = Pck { restarts: 3, max_components: 8, subset: 100, ..Pck::default() }.fit(x.view()).unwrap();
+        let (p, q) = (pck.posteriors(x.view()).unwrap(), pck.posteriors(new.view()).unwrap());
+        for centred in [true, false] {
+            let settings = Kpca { centred, tolerance: 1e-6, ..settings(5) };
+            let blocks = settings.fit_prior(&p, &Silent).unwrap();
+            let factors = settings.fit_factors(&p, &Silent).unwrap();
+            for (a, b) in factors.spectrum.values.iter().zip(&blocks.values) {
+                assert!((a / b - 1.0).abs() < 1e-5, "{centred}: {a} {b}");
+            }
+            let want = blocks.scores();
+            assert!(same(&factors.spectrum.scores(), &want, 1e-4), "{centred}: scores");
+            assert!(same(&factors.project(&p).unwrap(), &want, 1e-4), "{centred}: the rows of the fit as new ones");
+            let mut k = Array2::zeros((50, 400));
+            pck.between(new.view(), x.view(), k.view_mut()).unwrap();
+            let want = blocks.project(k.view()).unwrap();
+            assert!(same(&factors.project(&q).unwrap(), &want, 1e-4), "{centred}: new rows");
+        }
     }
 
     #[test]
@@ -402,18 +397,20 @@ mod tests {
         let z = model.project(&f).unwrap();
         assert!(z.iter().all(|v| v.is_finite()));
         assert!((&z - &model.spectrum.scores()).iter().all(|d| d.abs() < 1e-5));
-        let flat = settings(2).fit(Box::new(Rbf { gamma: 1.0 }), Array2::ones((4, 3)).view(), &Silent).unwrap();
+        let flat = settings(2).fit(Box::new(rbf(1.0, 3)), Array2::ones((4, 3)).view(), &Silent).unwrap();
         assert!(flat.spectrum.values.iter().all(|&v| v < 1e-6));
     }
 
     #[test]
     fn bad_input_is_an_error() {
-        let rbf = || Box::new(Rbf { gamma: 1.0 });
-        assert!(settings(6).fit(rbf(), rows(5).view(), &Silent).is_err());
-        assert!(settings(0).fit(rbf(), rows(5).view(), &Silent).is_err());
-        assert!(settings(1).fit(rbf(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
-        assert!(settings(1).fit_prior(&Precomputed(array![[1.0, f32::NAN], [0.0, 1.0]]), &Silent).is_err());
-        let model = settings(2).fit(rbf(), rows(5).view(), &Silent).unwrap();
+        let boxed = || Box::new(rbf(1.0, 3));
+        assert!(settings(6).fit(boxed(), rows(5).view(), &Silent).is_err());
+        assert!(settings(0).fit(boxed(), rows(5).view(), &Silent).is_err());
+        assert!(settings(1).fit(boxed(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
+        const WRONG: Formula = Formula(|a, b| if a == b { 1.0 } else { f64::NAN });
+        let wrong = rows(5);
+        assert!(settings(1).fit_prior(&*WRONG.prior(wrong.view()).unwrap(), &Silent).is_err());
+        let model = settings(2).fit(boxed(), rows(5).view(), &Silent).unwrap();
         assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
         assert!(model.spectrum.project(Array2::zeros((2, 4)).view()).is_err());
         let factors = settings(1).fit_factors(&rows(5), &Silent).unwrap();

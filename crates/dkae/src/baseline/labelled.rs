@@ -1,7 +1,5 @@
 //! Rows with classes, checked once: what every classifier of this module asks of its training data.
 
-use ndarray::ArrayView2;
-
 use crate::{Error, Result};
 
 /// The classes of a training set.
@@ -53,28 +51,9 @@ impl Classes {
     }
 }
 
-/// An error that names the first value that is not finite, if there is one.
-pub(crate) fn check_finite(x: ArrayView2<f32>) -> Result<()> {
-    match x.indexed_iter().find(|(_, v)| !v.is_finite()) {
-        None => Ok(()),
-        Some(((row, column), v)) => Err(Error::Data(format!(
-            "row {row}, column {column} is {v}; every value must be finite: drop or fill such rows first"
-        ))),
-    }
-}
-
-/// An error unless rows to classify are as wide as those fitted on.
-pub(crate) fn check_width(x: ArrayView2<f32>, width: usize) -> Result<()> {
-    if x.ncols() != width {
-        return Err(Error::Data(format!("rows have {} features, but the model was fitted on {width}", x.ncols())));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::array;
 
     #[test]
     fn class_numbers_may_have_gaps_and_come_in_any_order() {
@@ -89,7 +68,5 @@ mod tests {
         assert!(message(Classes::new(3, &[1, 2]).map(drop)).contains("3 rows but 2 labels"));
         assert!(message(Classes::new(0, &[]).map(drop)).contains("no rows"));
         assert!(message(Classes::at_least_two(2, &[4, 4]).map(drop)).contains("all 2 rows are of class 4"));
-        assert!(message(check_finite(array![[0.0, 1.0], [2.0, f32::NAN]].view())).contains("row 1, column 1 is NaN"));
-        assert!(message(check_width(array![[0.0]].view(), 3)).contains("1 features, but the model was fitted on 3"));
     }
 }

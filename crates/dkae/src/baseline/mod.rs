@@ -1,7 +1,5 @@
 //! The methods the paper compares with.
 
-#[cfg(test)]
-mod fixture;
 mod gram;
 mod isomap;
 mod keca;
@@ -9,7 +7,6 @@ pub mod knn;
 mod kpca;
 mod labelled;
 mod preimage;
-mod rbf;
 pub mod svm;
 
 pub use isomap::{Isomap, IsomapModel};

@@ -11,9 +11,9 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
-use super::rbf::median_distance;
+use crate::kernel::median_distance;
+use crate::math::cholesky::Cholesky;
 use crate::math::rng::{Purpose, sample, stream};
-use crate::math::solve::Cholesky;
 use crate::math::{check, distance, gemm, threads};
 use crate::method::{Embed, Invert};
 use crate::progress::Progress;
@@ -211,8 +211,8 @@ impl<E: Embed> Invert for WithPreimage<E> {
 mod tests {
     use super::*;
     use crate::baseline::Kpca;
-    use crate::baseline::rbf::Rbf;
     use crate::fixture::Fixture;
+    use crate::kernel::FittedRbf;
     use crate::progress::Silent;
 
     #[test]
@@ -230,7 +230,8 @@ mod tests {
     fn kernel_pca_with_pre_images_inverts_as_in_scikit_learn() {
         let f = Fixture::load("kpca");
         let (x, new) = (f.array("x"), f.array("new"));
-        let embed = Kpca { components: 4, ..Kpca::default() }.fit(Box::new(Rbf { gamma: 0.3 }), x.view(), &Silent);
+        let rbf = FittedRbf::of_sigma((0.5f64 / 0.3).sqrt(), 4);
+        let embed = Kpca { components: 4, ..Kpca::default() }.fit(Box::new(rbf), x.view(), &Silent);
         let embed = embed.unwrap();
         let z = embed.spectrum.scores();
         let preimage = PreimageModel::new(Pairs { z: z.view(), x: x.view() }, 0.3, 0.05).unwrap();

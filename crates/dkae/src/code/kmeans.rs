@@ -409,11 +409,11 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let x = clouds(2000);
         let run = |count| {
-            threads::set_count(count);
-            let settings = KMeans { clusters: 7, restarts: 3, ..KMeans::default() };
-            let model = settings.fit(x.view(), &Silent).unwrap();
-            threads::set_count(0);
-            (model.centroids, model.labels, model.inertia)
+            threads::with_count(count, || {
+                let settings = KMeans { clusters: 7, restarts: 3, ..KMeans::default() };
+                let model = settings.fit(x.view(), &Silent).unwrap();
+                (model.centroids, model.labels, model.inertia)
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -359,11 +359,10 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let x = rows(700, 260);
         let run = |count| {
-            threads::set_count(count);
-            let model = Pca { components: 4, ..Pca::default() }.fit(x.view()).unwrap();
-            let out = (model.transform(x.view()).unwrap(), model.explained_variance);
-            threads::set_count(0);
-            out
+            threads::with_count(count, || {
+                let model = Pca { components: 4, ..Pca::default() }.fit(x.view()).unwrap();
+                (model.transform(x.view()).unwrap(), model.explained_variance)
+            })
         };
         assert_eq!(run(1), run(3));
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::input::Input;
 use super::read::{Format, ReadOptions, read_as};
-use super::records::{Element, Kind, Records};
-use super::rows::{Collector, Interner, Opened, Reader};
+use super::records::{Contiguous, Element, Kind, Records};
+use super::rows::{Interner, Opened};
 use super::{Shape, Table};
 use crate::{Error, Result};
 
@@ -29,7 +29,13 @@ pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
     // The header's check has shown that this product does not overflow.
     let width = axes[1..].iter().product();
     let rows_hint = records.rows_hint();
-    Ok(Opened { reader: Box::new(Rows { records, element, width }), width, shape, names: None, rows_hint })
+    Ok(Opened {
+        reader: Box::new(Contiguous { records, element, width, labels: None }),
+        width,
+        shape,
+        names: None,
+        rows_hint,
+    })
 }
 
 /// Reads the header, checked against the size of the file.
@@ -66,26 +72,6 @@ fn header(mut input: Input) -> Result<(Records, Element, Vec<usize>)> {
     let record = axes[1..].iter().try_fold(element.bytes(), |product, &axis| product.checked_mul(axis));
     let records = Records::new(input, record, Some(axes[0] as u64))?;
     Ok((records, element, axes))
-}
-
-struct Rows {
-    records: Records,
-    element: Element,
-    width: usize,
-}
-
-impl Reader for Rows {
-    fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize> {
-        let first = self.records.done;
-        let bytes = self.records.next(max)?;
-        let mut rows = 0;
-        for row in bytes.chunks_exact(self.width * self.element.bytes()) {
-            self.element.decode(row, &mut out.values);
-            rows += 1;
-            out.end_row(None, None, || format!("row {}", first + rows))?;
-        }
-        Ok(rows as usize)
-    }
 }
 
 /// Reads a file of labels: one axis.

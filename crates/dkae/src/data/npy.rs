@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::{Input, read_error};
 use super::read::{Column, Format, ReadOptions, read_as};
-use super::records::{Element, Kind, Records};
+use super::records::{Contiguous, Element, Kind, Records, end_row};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Labels, Shape, Table, zip};
 use crate::{Error, Result};
@@ -271,34 +271,6 @@ fn parse_descr(descr: &str) -> Option<Item> {
         _ => return None,
     };
     Element::new(kind, size, big_endian).map(Item::Number)
-}
-
-/// Rows one after the other.
-struct Contiguous {
-    records: Records,
-    element: Element,
-    width: usize,
-    labels: Option<Labels>,
-}
-
-/// Ends row `i` of the file (from 0), with its label if there are any.
-fn end_row(out: &mut Collector, labels: &Option<Labels>, i: u64) -> Result<()> {
-    let label = labels.as_ref().map(|l| l.names[l.index[i as usize] as usize].as_str());
-    out.end_row(label, None, || format!("row {}", i + 1))
-}
-
-impl Reader for Contiguous {
-    fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize> {
-        let first = self.records.done;
-        let bytes = self.records.next(max)?;
-        let mut rows = 0;
-        for row in bytes.chunks_exact(self.width * self.element.bytes()) {
-            self.element.decode(row, &mut out.values);
-            end_row(out, &self.labels, first + rows)?;
-            rows += 1;
-        }
-        Ok(rows as usize)
-    }
 }
 
 trait ReadSeek: Read + Seek + Send {}

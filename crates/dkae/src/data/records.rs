@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use super::Labels;
 use super::input::Input;
-use super::rows::number_label;
+use super::rows::{Collector, Reader, number_label};
 use crate::{Error, Result};
 
 /// How a number is stored.
@@ -187,6 +188,34 @@ impl Records {
             ));
         }
         Ok(&self.buffer)
+    }
+}
+
+/// Rows one after the other.
+pub(crate) struct Contiguous {
+    pub records: Records,
+    pub element: Element,
+    pub width: usize,
+    pub labels: Option<Labels>,
+}
+
+/// Ends row `i` of the file (from 0), with its label if there are any.
+pub(crate) fn end_row(out: &mut Collector, labels: &Option<Labels>, i: u64) -> Result<()> {
+    let label = labels.as_ref().map(|l| l.names[l.index[i as usize] as usize].as_str());
+    out.end_row(label, None, || format!("row {}", i + 1))
+}
+
+impl Reader for Contiguous {
+    fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize> {
+        let first = self.records.done;
+        let bytes = self.records.next(max)?;
+        let mut rows = 0;
+        for row in bytes.chunks_exact(self.width * self.element.bytes()) {
+            self.element.decode(row, &mut out.values);
+            end_row(out, &self.labels, first + rows)?;
+            rows += 1;
+        }
+        Ok(rows as usize)
     }
 }
 

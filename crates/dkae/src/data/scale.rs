@@ -7,6 +7,7 @@ use ndarray::{Array1, Array2, ArrayView2, Zip};
 use serde::{Deserialize, Serialize};
 
 use super::Shape;
+use crate::math::check;
 use crate::{Error, Result};
 
 /// Which scale to bring features to.
@@ -65,16 +66,9 @@ pub struct Scaler {
 impl Scale {
     /// Fits the scaling on the training rows.
     pub fn fit(self, train: ArrayView2<f32>, shape: Shape) -> Result<Scaler> {
-        let (n, d) = train.dim();
-        if n == 0 || d == 0 {
-            return Err(Error::Data(format!("scaling needs training rows, but there are {n} rows of {d} features")));
-        }
-        if let Some(((i, j), v)) = train.indexed_iter().find(|(_, v)| !v.is_finite()) {
-            let message = format!("row {}, feature {}: {v} cannot be scaled; all values must be finite", i + 1, j + 1);
-            return Err(Error::Data(message));
-        }
+        check::rows("training rows to scale by", train)?;
         let ranges = || {
-            let mut ranges = vec![(f32::INFINITY, f32::NEG_INFINITY); d];
+            let mut ranges = vec![(f32::INFINITY, f32::NEG_INFINITY); train.ncols()];
             for row in train.rows() {
                 for ((low, high), &v) in ranges.iter_mut().zip(row) {
                     (*low, *high) = (low.min(v), high.max(v));
@@ -185,8 +179,8 @@ impl Scaler {
 
     fn map(&self, x: ArrayView2<f32>, f: impl Fn(f32, f32, f32) -> f32) -> Result<Array2<f32>> {
         let d = self.offset.len();
-        if d > 1 && x.ncols() != d {
-            return Err(Error::Data(format!("rows of {} features, but the scaling was fitted on {d}", x.ncols())));
+        if d > 1 {
+            check::width("rows to scale", x, d)?;
         }
         let mut out = x.to_owned();
         if self.kind == Scale::None {
@@ -265,12 +259,15 @@ mod tests {
     #[test]
     fn what_cannot_be_scaled_is_refused() {
         let fit = |x: Array2<f32>| message(Scale::Standard.fit(x.view(), Shape::Vector));
-        assert!(fit(array![[1.0, f32::NAN]]).contains("row 1, feature 2: NaN"));
-        assert!(fit(Array2::zeros((0, 3))).contains("0 rows of 3 features"));
+        assert!(fit(array![[1.0, f32::NAN]]).contains("row 1, column 2 is NaN"));
+        assert!(fit(Array2::zeros((0, 3))).contains("found 0 x 3"));
         assert!(fit(array![[f32::MAX], [f32::MIN]]).contains("feature 1"));
         assert!(fit(array![[0.0], [1e-45]]).contains("feature 1"));
         let scaler = Scale::Unit.fit(array![[1.0, 2.0], [3.0, 4.0]].view(), Shape::Vector).unwrap();
-        assert!(message(scaler.apply(array![[1.0]].view())).contains("rows of 1 features"));
+        assert!(
+            message(scaler.apply(array![[1.0]].view()))
+                .contains("expected 2 columns, as in the rows of the fit, found 1")
+        );
         assert!(Scaler::from_parts(Scale::Unit, vec![0.0], vec![0.0]).is_err());
         assert!(Scaler::from_parts(Scale::Unit, vec![0.0], vec![]).is_err());
     }

@@ -231,6 +231,7 @@ mod tests {
     use crate::data::test_files::{fixture, message};
     use crate::data::tfidf::TfIdf;
     use crate::data::{read::ReadOptions, svmlight};
+    use crate::fixture::Fixture;
     use rand::RngExt;
 
     /// A random sparse matrix with a decaying spectrum.
@@ -253,15 +254,14 @@ mod tests {
     fn tfidf_and_svd_agree_with_scikit_learn() {
         let counts = svmlight::read_sparse(fixture("counts.svm"), &ReadOptions::default()).unwrap().x;
         assert!(counts.ncols() > NARROW);
-        let text = std::fs::read_to_string(fixture("tfidf_svd.json")).unwrap();
-        let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let train: Vec<usize> = (0..expected["train"].as_u64().unwrap() as usize).collect();
+        let expected = Fixture::load("tfidf_svd");
+        let train: Vec<usize> = (0..expected.value("train")).collect();
         let train = counts.select(&train);
         let tfidf = TfIdf::fit(&train).unwrap();
         let svd = Svd { components: 6, seed: 3 }.fit(&tfidf.transform(&train).unwrap()).unwrap();
-        let values: Vec<f64> = serde_json::from_value(expected["singular_values"].clone()).unwrap();
+        let values: Vec<f64> = expected.value("singular_values");
         assert!(values.iter().zip(&svd.singular_values).all(|(a, &b)| (a - f64::from(b)).abs() < 1e-5));
-        let codes: Vec<Vec<f64>> = serde_json::from_value(expected["codes"].clone()).unwrap();
+        let codes: Vec<Vec<f64>> = expected.value("codes");
         let ours = svd.transform(&tfidf.transform(&counts).unwrap()).unwrap();
         assert_eq!(ours.dim(), (codes.len(), 6));
         for ((i, j), &v) in ours.indexed_iter() {
@@ -315,12 +315,7 @@ mod tests {
     #[test]
     fn one_thread_and_many_give_the_same_bits() {
         let x = example(200, 400);
-        let fit = |count| {
-            threads::set_count(count);
-            let svd = Svd { components: 5, seed: 2 }.fit(&x);
-            threads::set_count(0);
-            svd.unwrap()
-        };
+        let fit = |count| threads::with_count(count, || Svd { components: 5, seed: 2 }.fit(&x).unwrap());
         assert_eq!(fit(1), fit(3));
     }
 

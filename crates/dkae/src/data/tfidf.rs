@@ -64,19 +64,19 @@ mod tests {
     use super::*;
     use crate::data::test_files::{fixture, message};
     use crate::data::{read::ReadOptions, svmlight};
+    use crate::fixture::Fixture;
 
     #[test]
     fn weights_agree_with_scikit_learn() {
         let counts = svmlight::read_sparse(fixture("counts.svm"), &ReadOptions::default()).unwrap().x;
-        let text = std::fs::read_to_string(fixture("tfidf_svd.json")).unwrap();
-        let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let train: Vec<usize> = (0..expected["train"].as_u64().unwrap() as usize).collect();
+        let expected = Fixture::load("tfidf_svd");
+        let train: Vec<usize> = (0..expected.value("train")).collect();
         let tfidf = TfIdf::fit(&counts.select(&train)).unwrap();
-        let idf: Vec<f64> = serde_json::from_value(expected["idf"].clone()).unwrap();
+        let idf: Vec<f64> = expected.value("idf");
         assert_eq!(idf.len(), tfidf.idf.len());
         assert!(idf.iter().zip(&tfidf.idf).all(|(a, &b)| (a - f64::from(b)).abs() < 1e-6));
         let weights = tfidf.transform(&counts).unwrap();
-        let expected: Vec<f64> = serde_json::from_value(expected["weights"].clone()).unwrap();
+        let expected: Vec<f64> = expected.value("weights");
         assert_eq!(expected.len(), weights.entries());
         assert!(expected.iter().zip(weights.values()).all(|(a, &b)| (a - f64::from(b)).abs() < 1e-6));
     }

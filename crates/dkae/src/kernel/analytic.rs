@@ -6,12 +6,12 @@
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 use crate::Result;
-use crate::math::threads;
+use crate::math::{check, threads};
 
-use super::{Kernel, Prior, check_finite, check_width};
+use super::{Kernel, Prior};
 
 /// A kernel by a formula of two rows. Everything with a formula is a [`Kernel`].
-pub trait Formula: Sync {
+pub trait Formula: Send + Sync {
     /// How many features rows must have; `None` if it does not matter.
     fn width(&self) -> Option<usize>;
 
@@ -24,16 +24,16 @@ pub trait Formula: Sync {
 
 impl<F: Formula> Kernel for F {
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-        self.width().map_or(Ok(()), |width| check_width(x, width))?;
-        check_finite(x)?;
+        self.width().map_or(Ok(()), |width| check::width("rows for a kernel", x, width))?;
+        check::finite("rows for a kernel", x)?;
         Ok(Box::new(FormulaPrior { formula: self, x }))
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
         let width = self.width().unwrap_or(a.ncols());
         for x in [a, b] {
-            check_width(x, width)?;
-            check_finite(x)?;
+            check::width("rows for a kernel", x, width)?;
+            check::finite("rows for a kernel", x)?;
         }
         threads::run(|| self.fill(a, b, out));
         Ok(())
@@ -118,6 +118,6 @@ pub(super) mod tests {
         assert!(message.contains('3') && message.contains('4'), "{message}");
         let mut x = random(9, 3, 1);
         x[[2, 1]] = f32::INFINITY;
-        assert!(kernel.prior(x.view()).err().unwrap().to_string().contains("row 2"));
+        assert!(kernel.prior(x.view()).err().unwrap().to_string().contains("row 3, column 2 is inf"));
     }
 }

@@ -8,27 +8,25 @@ use ndarray::{Array2, ArrayView2};
 use crate::math::gemm;
 
 /// The factor F of a kernel matrix `P = F F^T`, known by its products.
-pub trait Factors: Sync {
+///
+/// Vectors are f64, as eigenvectors are; how F itself is kept, and what its products are summed in, is its own affair.
+pub trait Factors: Send + Sync {
     /// How many rows F has: one for each row of data.
-    fn len(&self) -> usize;
-
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn height(&self) -> usize;
 
     /// How many columns F has.
     fn width(&self) -> usize;
 
-    /// `F^T V`, `width` rows; `v` has `len` rows.
-    fn transpose_times(&self, v: ArrayView2<f32>) -> Array2<f32>;
+    /// `F^T V`, `width` rows; `v` has `height` rows.
+    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64>;
 
-    /// `F W`, `len` rows; `w` has `width` rows.
-    fn times(&self, w: ArrayView2<f32>) -> Array2<f32>;
+    /// `F W`, `height` rows; `w` has `width` rows.
+    fn times(&self, w: ArrayView2<f64>) -> Array2<f64>;
 }
 
+/// Products in f32.
 impl Factors for Array2<f32> {
-    fn len(&self) -> usize {
+    fn height(&self) -> usize {
         self.nrows()
     }
 
@@ -36,17 +34,19 @@ impl Factors for Array2<f32> {
         self.ncols()
     }
 
-    fn transpose_times(&self, v: ArrayView2<f32>) -> Array2<f32> {
-        let mut out = Array2::zeros((self.ncols(), v.ncols()));
-        gemm::product(1.0, self.t(), v, 0.0, out.view_mut());
-        out
+    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
+        product(self.t(), v)
     }
 
-    fn times(&self, w: ArrayView2<f32>) -> Array2<f32> {
-        let mut out = Array2::zeros((self.nrows(), w.ncols()));
-        gemm::product(1.0, self.view(), w, 0.0, out.view_mut());
-        out
+    fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
+        product(self.view(), w)
     }
+}
+
+fn product(f: ArrayView2<f32>, v: ArrayView2<f64>) -> Array2<f64> {
+    let mut out = Array2::zeros((f.nrows(), v.ncols()));
+    gemm::product(1.0, f, v.mapv(|v| v as f32).view(), 0.0, out.view_mut());
+    out.mapv(f64::from)
 }
 
 #[cfg(test)]
@@ -56,9 +56,10 @@ mod tests {
 
     #[test]
     fn two_products_are_one_with_the_matrix() {
-        let f = array![[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]];
+        let f = array![[1.0f32, 2.0], [0.0, 1.0], [3.0, -1.0]];
         let v = array![[1.0], [2.0], [-1.0]];
-        assert_eq!(f.times(f.transpose_times(v.view()).view()), f.dot(&f.t()).dot(&v));
-        assert_eq!((Factors::len(&f), f.width(), Factors::is_empty(&f)), (3, 2, false));
+        let wide = f.mapv(f64::from);
+        assert_eq!(f.times(f.transpose_times(v.view()).view()), wide.dot(&wide.t()).dot(&v));
+        assert_eq!((f.height(), f.width()), (3, 2));
     }
 }

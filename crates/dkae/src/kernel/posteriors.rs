@@ -20,9 +20,10 @@
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
-use crate::math::{gemm, threads, wide};
+use crate::math::dispatch::dispatched;
+use crate::math::{gemm, threads};
 
-use super::Prior;
+use super::{Factors, Prior};
 
 /// One of several posteriors of a row under one mixture, or what precedes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,8 +191,41 @@ impl Posteriors {
         1.0 / (self.mixtures() as f64).sqrt()
     }
 
-    /// `(F / sqrt(M)) w` for a dense `w` of [`columns`](Self::columns) rows.
-    pub fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
+    /// Writes P between `rows` of these posteriors and `columns` of others under the same mixtures into `out`.
+    pub fn between(&self, rows: &[usize], other: &Posteriors, columns: &[usize], mut out: ArrayViewMut2<f32>) {
+        assert_eq!(out.dim(), (rows.len(), columns.len()), "shape of out");
+        assert_eq!(self.firsts, other.firsts, "both sides are posteriors under the same mixtures");
+        // A small block is still cut in two for two threads, by its shape alone.
+        let height = rows.len().div_ceil(2).clamp(1, TILE);
+        threads::run(|| {
+            out.axis_chunks_iter_mut(Axis(0), height).into_par_iter().zip(rows.par_chunks(height)).for_each(
+                |(mut out, rows)| {
+                    let mut scratch = SCRATCH.take();
+                    for (tile, columns) in out.axis_chunks_iter_mut(Axis(1), TILE).zip(columns.chunks(TILE)) {
+                        if self.soft {
+                            dense_tile((self, rows), (other, columns), &mut scratch, tile);
+                        } else {
+                            owner_tile((self, rows), (other, columns), &mut scratch, tile);
+                        }
+                    }
+                    SCRATCH.set(scratch);
+                },
+            );
+        });
+    }
+}
+
+/// The factor is F / sqrt(M), so that P is it times its transpose. Sums are f64.
+impl Factors for Posteriors {
+    fn height(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.columns()
+    }
+
+    fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
         assert_eq!(w.nrows(), self.columns(), "rows of w");
         let scale = self.scale();
         let mut out = Array2::zeros((self.rows, w.ncols()));
@@ -207,8 +241,7 @@ impl Posteriors {
         out
     }
 
-    /// `(F / sqrt(M))^T v` for a dense `v` of one row per row.
-    pub fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
+    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
         assert_eq!(v.nrows(), self.rows, "rows of v");
         let scale = self.scale();
         let mut out = Array2::zeros((self.columns(), v.ncols()));
@@ -225,34 +258,6 @@ impl Posteriors {
             );
         });
         out
-    }
-
-    /// Writes P between `rows` of these posteriors and `columns` of others under the same mixtures into `out`.
-    pub fn between(&self, rows: &[usize], other: &Posteriors, columns: &[usize], mut out: ArrayViewMut2<f32>) {
-        assert_eq!(out.dim(), (rows.len(), columns.len()), "shape of out");
-        assert_eq!(self.firsts, other.firsts, "both sides are posteriors under the same mixtures");
-        // A small block is still cut in two for two threads, by its shape alone.
-        let height = rows.len().div_ceil(2).clamp(1, TILE);
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(0), height).into_par_iter().zip(rows.par_chunks(height)).for_each(
-                |(mut out, rows)| {
-                    let mut scratch = SCRATCH.take();
-                    for (tile, columns) in out.axis_chunks_iter_mut(Axis(1), TILE).zip(columns.chunks(TILE)) {
-                        if self.soft {
-                            dense_tile((self, rows), (other, columns), &mut scratch, tile);
-                        } else {
-                            wide::widest(OwnerTile {
-                                left: (self, rows),
-                                right: (other, columns),
-                                scratch: &mut scratch,
-                                out: tile,
-                            });
-                        }
-                    }
-                    SCRATCH.set(scratch);
-                },
-            );
-        });
     }
 }
 
@@ -288,63 +293,56 @@ thread_local! {
     static SCRATCH: std::cell::Cell<Scratch> = std::cell::Cell::default();
 }
 
-/// A tile where most rows are owned.
-struct OwnerTile<'a> {
-    left: Side<'a>,
-    right: Side<'a>,
-    scratch: &'a mut Scratch,
-    out: ArrayViewMut2<'a, f32>,
+dispatched! {
+    /// A tile where most rows are owned.
+    fn owner_tile(left: Side, right: Side, scratch: &mut Scratch, out: ArrayViewMut2<f32>) {
+        owner_tile_body(left, right, scratch, out)
+    }
 }
 
-impl wide::Loop for OwnerTile<'_> {
-    type Output = ();
+#[inline(always)]
+fn owner_tile_body(left: Side, right: Side, scratch: &mut Scratch, mut out: ArrayViewMut2<f32>) {
+    let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
+    transpose_owners(left, left_owners);
+    transpose_owners(right, right_owners);
+    for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
+        sums.clear();
+        sums.resize(n, [0.0; TILE]);
+    }
 
-    #[inline(always)]
-    fn run(self) {
-        let Self { left, right, scratch, mut out } = self;
-        let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
-        transpose_owners(left, left_owners);
-        transpose_owners(right, right_owners);
-        for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
-            sums.clear();
-            sums.resize(n, [0.0; TILE]);
+    // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
+    owners.clear();
+    owners.resize(right_owners.len(), NOTHING);
+    for (sums, &row) in sums.iter_mut().zip(left.1) {
+        for (owner, &stored) in owners.iter_mut().zip(left.0.parts(row).0) {
+            *owner = if stored == SHARED { NOTHING } else { stored };
         }
-
-        // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
-        owners.clear();
-        owners.resize(right_owners.len(), NOTHING);
-        for (sums, &row) in sums.iter_mut().zip(left.1) {
-            for (owner, &stored) in owners.iter_mut().zip(left.0.parts(row).0) {
-                *owner = if stored == SHARED { NOTHING } else { stored };
+        let mut counts = [0u16; TILE];
+        // Four mixtures at a time, so that counts are loaded and stored less often.
+        for (&[a, b, c, d], [e, f, g, h]) in owners.as_chunks().0.iter().zip(right_owners.as_chunks().0) {
+            for j in 0..TILE {
+                counts[j] += u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
             }
-            let mut counts = [0u16; TILE];
-            // Four mixtures at a time, so that counts are loaded and stored less often.
-            for (&[a, b, c, d], [e, f, g, h]) in owners.as_chunks().0.iter().zip(right_owners.as_chunks().0) {
-                for j in 0..TILE {
-                    counts[j] +=
-                        u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
-                }
-            }
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
         }
-        // Shared on one side, owned on the other.
-        add_shared(left, right_owners, sums);
-        add_shared(right, left_owners, transposed);
-        // Shared on both sides: for each column of F the places on the right that have an entry there.
-        list_shared(right, ends, lists);
-        for (sums, &row) in sums.iter_mut().zip(left.1) {
-            left.0.for_each_shared(row, |m, c, value| {
-                let column = left.0.firsts[m] as usize + usize::from(c);
-                for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
-                    sums[usize::from(j)] += value * other;
-                }
-            });
-        }
-        let scale = (1.0 / left.0.mixtures() as f64) as f32;
-        for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-            for (j, out) in out.iter_mut().enumerate() {
-                *out = (sums[i][j] + transposed[j][i]) * scale;
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
+    }
+    // Shared on one side, owned on the other.
+    add_shared(left, right_owners, sums);
+    add_shared(right, left_owners, transposed);
+    // Shared on both sides: for each column of F the places on the right that have an entry there.
+    list_shared(right, ends, lists);
+    for (sums, &row) in sums.iter_mut().zip(left.1) {
+        left.0.for_each_shared(row, |m, c, value| {
+            let column = left.0.firsts[m] as usize + usize::from(c);
+            for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
+                sums[usize::from(j)] += value * other;
             }
+        });
+    }
+    let scale = (1.0 / left.0.mixtures() as f64) as f32;
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = (sums[i][j] + transposed[j][i]) * scale;
         }
     }
 }

@@ -11,7 +11,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::math::rng::{Purpose, stream};
-use crate::math::{eigen, threads};
+use crate::math::{check, eigen, threads};
 use crate::{Error, Result};
 
 use super::Prior;
@@ -43,7 +43,7 @@ impl Precomputed {
                 "a kernel matrix is square, one row and one column per sample; this one is {n} x {columns}"
             )));
         }
-        super::check_finite(matrix.view())?;
+        check::finite("kernel matrix", matrix.view())?;
         let largest = matrix.iter().fold(0.0f32, |a, v| a.max(v.abs()));
         let mut worst = (0.0f32, 0, 0);
         for i in 0..n {
@@ -57,7 +57,9 @@ impl Precomputed {
         let (difference, i, j) = worst;
         if difference > ASYMMETRY * largest {
             return Err(Error::Data(format!(
-                "a kernel matrix is symmetric, but entry ({i}, {j}) is {} and ({j}, {i}) is {} (counted from 0); average it with its transpose if that is noise",
+                "a kernel matrix is symmetric, but row {0}, column {1} is {2} and row {1}, column {0} is {3}; average it with its transpose if that is noise",
+                i + 1,
+                j + 1,
                 matrix[[i, j]],
                 matrix[[j, i]]
             )));
@@ -77,9 +79,7 @@ impl Precomputed {
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         let n = self.matrix.nrows();
         if let Some(row) = rows.iter().find(|&&row| row >= n) {
-            return Err(Error::Data(format!(
-                "row {row} (counted from 0) of a kernel matrix of {n} rows does not exist"
-            )));
+            return Err(Error::Data(format!("a kernel matrix of {n} rows has no row {}", row + 1)));
         }
         Ok(Self { matrix: self.matrix.select(Axis(0), rows).select(Axis(1), rows) })
     }
@@ -175,9 +175,9 @@ mod tests {
     fn what_is_no_kernel_matrix_is_refused_with_its_place() {
         let message = |m| Precomputed::new(m).err().unwrap().to_string();
         assert!(message(Array2::zeros((2, 3))).contains("2 x 3"));
-        assert!(message(array![[1.0, f32::NAN], [0.0, 1.0]]).contains("column 1"));
+        assert!(message(array![[1.0, f32::NAN], [0.0, 1.0]]).contains("row 1, column 2 is NaN"));
         let skew = message(array![[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.1, 1.0]]);
-        assert!(skew.contains("(1, 2)") && skew.contains("(2, 1)"), "{skew}");
+        assert!(skew.contains("row 2, column 3 is 0.2 and row 3, column 2 is 0.1"), "{skew}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 use crate::Result;
 
 /// The kernel matrix P of a set of rows, answered block by block.
-pub trait Prior: Sync {
+pub trait Prior: Send + Sync {
     /// How many rows P is about.
     fn len(&self) -> usize;
 
@@ -41,7 +41,7 @@ impl Prior for FirstRows<'_> {
 }
 
 /// A similarity between any rows of the width it was made for.
-pub trait Kernel: Sync {
+pub trait Kernel: Send + Sync {
     /// P of these rows; rows the kernel was not fitted on are as good as any.
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>>;
 

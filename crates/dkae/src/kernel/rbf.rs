@@ -7,11 +7,10 @@ use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::math::rng::{Purpose, sample, stream};
-use crate::math::{distance, threads};
+use crate::math::{check, distance, threads};
 use crate::{Error, Result};
 
 use super::analytic::Formula;
-use super::check_finite;
 
 /// At most this many rows are drawn to find the median distance.
 const MEDIAN_ROWS: usize = 2000;
@@ -49,7 +48,7 @@ impl Rbf {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Error::setting("width", format!("must be a positive number, got {value}")));
         }
-        check_finite(x)?;
+        check::finite("rows for a kernel", x)?;
         let sigma = match self.width {
             Width::Value(sigma) => sigma,
             Width::MedianFraction(fraction) => fraction * median_distance(x, self.seed)?,
@@ -70,8 +69,9 @@ impl Rbf {
     }
 }
 
-/// The median of the distances between different rows.
-fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
+/// The median of the distances between different rows, of up to 2000 drawn ones; the mean of the two in the middle when
+/// their number is even. Rows of which most are equal have no scale: an error.
+pub(crate) fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
     let n = x.nrows();
     if n < 2 {
         return Err(Error::Data(format!(
@@ -106,6 +106,12 @@ pub struct FittedRbf {
 }
 
 impl FittedRbf {
+    /// The kernel of a width sigma that is already known (and positive), for rows of `width` features. Rows far from the
+    /// origin lose digits; [`Rbf::fit`] centres them.
+    pub fn of_sigma(sigma: f64, width: usize) -> Self {
+        Self { sigma, centre: Array1::zeros(width) }
+    }
+
     /// The width sigma.
     pub fn sigma(&self) -> f64 {
         self.sigma
@@ -143,6 +149,12 @@ mod tests {
     fn blocks_are_the_formula() {
         let x = random(6, 7, 1);
         check(&Rbf { width: Width::Value(1.5), seed: 0 }.fit(x.view()).unwrap(), x.view(), rbf(1.5));
+    }
+
+    #[test]
+    fn a_known_width_needs_no_rows() {
+        let x = random(6, 7, 1);
+        check(&FittedRbf::of_sigma(1.5, 7), x.view(), rbf(1.5));
     }
 
     #[test]

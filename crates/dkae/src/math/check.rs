@@ -10,10 +10,17 @@ pub fn rows(what: &str, x: ArrayView2<f32>) -> Result<()> {
         let (n, d) = x.dim();
         return Err(Error::Data(format!("{what}: expected at least one row and one column, found {n} x {d}")));
     }
+    finite(what, x)
+}
+
+/// Every value finite. Rows and columns are counted from 1, as in messages about files.
+pub fn finite(what: &str, x: ArrayView2<f32>) -> Result<()> {
     for (i, row) in x.rows().into_iter().enumerate() {
         if let Some(j) = row.iter().position(|v| !v.is_finite()) {
             return Err(Error::Data(format!(
-                "{what}: row {i}, column {j} (from 0) is {}; replace or drop values that are not finite",
+                "{what}: row {}, column {} is {}; every value must be finite: fill it in or drop the row",
+                i + 1,
+                j + 1,
                 row[j]
             )));
         }
@@ -46,10 +53,11 @@ mod tests {
     use ndarray::{Array2, array};
 
     #[test]
-    fn the_message_names_the_place() {
-        let message = rows("rows", array![[0.0, 1.0], [2.0, f32::NAN]].view()).unwrap_err().to_string();
-        assert!(message.contains("row 1, column 1"), "{message}");
-        assert!(rows("rows", Array2::zeros((0, 3)).view()).is_err());
+    fn the_message_names_the_place_counted_from_one() {
+        let message = rows("rows", array![[0.0, 1.0], [f32::NAN, 2.0]].view()).unwrap_err().to_string();
+        assert!(message.starts_with("rows: row 2, column 1 is NaN"), "{message}");
+        let empty = Array2::zeros((0, 3));
+        assert!(rows("rows", empty.view()).is_err() && finite("rows", empty.view()).is_ok());
         assert!(rows("rows", array![[0.0, f32::INFINITY]].view()).is_err());
         assert!(rows("rows", array![[0.0, 1.0]].view()).is_ok());
         assert!(width("rows", array![[0.0, 1.0]].view(), 3).is_err());

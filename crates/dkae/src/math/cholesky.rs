@@ -1,131 +1,175 @@
-//! Cholesky factors `A = L L^T` of symmetric positive definite matrices, and solving with them.
+//! Cholesky factors `A = L L^T` of symmetric positive definite matrices, and linear systems by two triangular solves.
 //!
-//! Block by block, from the left: factor the block on the diagonal, divide the panel below it, take the panel's products
-//! off what remains. All but the diagonal blocks is matrix products, on the computing threads, with the same bits for any
-//! number of them.
+//! The factor is computed by blocks of columns. A block's own triangle is factored and inverted by the textbook loops;
+//! everything else is GEMM: with `W = L_kk^-1`, the panel below is `A_ik W^T`, and the rest loses `L_ik L_jk^T`. The
+//! work is cut by shape alone, so the factor has the same bits with one thread or many, and it overwrites the matrix,
+//! so that a large system is in memory once.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
 
-use crate::math::gemm::product;
-use crate::math::vector;
+use crate::math::{gemm, threads};
+use crate::{Error, Result};
 
-/// Rows of a diagonal block: its scalar factorisation must not show, its products should be worth a GEMM.
-const BLOCK: usize = 96;
+/// Columns per block: large enough for GEMM, small enough that the textbook loops do not show.
+const BLOCK: usize = 128;
 
-/// Columns of a strip of the remainder: the strips leave out most of the upper triangle.
-const STRIP: usize = 384;
-
-/// The factor of a matrix.
+/// The Cholesky factor of a matrix.
 pub struct Cholesky {
-    /// L in the lower triangle, row-major; what is above it is not meaningful.
+    /// L below and on the diagonal; what is above is never read.
     l: Array2<f64>,
-}
-
-/// Factors `a`, of which only the lower triangle is read; `None` if it is not positive definite in f64.
-pub fn factor(a: Array2<f64>) -> Option<Cholesky> {
-    let mut a = if a.is_standard_layout() { a } else { a.as_standard_layout().into_owned() };
-    let n = a.nrows();
-    assert_eq!(a.ncols(), n, "a symmetric matrix is square");
-    for start in (0..n).step_by(BLOCK) {
-        let end = (start + BLOCK).min(n);
-        factor_small(a.slice_mut(s![start..end, start..end]))?;
-        if end < n {
-            let inverse = invert_lower(a.slice(s![start..end, start..end]));
-            let below = a.slice(s![end.., start..end]).to_owned();
-            product(1.0, below.view(), inverse.t(), 0.0, a.slice_mut(s![end.., start..end]));
-            let panel = a.slice(s![end.., start..end]).to_owned();
-            for strip in (end..n).step_by(STRIP) {
-                let width = STRIP.min(n - strip);
-                let rows = panel.slice(s![strip - end.., ..]);
-                let columns = panel.slice(s![strip - end..strip - end + width, ..]);
-                product(-1.0, rows, columns.t(), 1.0, a.slice_mut(s![strip.., strip..strip + width]));
-            }
-        }
-    }
-    Some(Cholesky { l: a })
-}
-
-/// The plain algorithm, row by row, on the lower triangle.
-fn factor_small(mut a: ArrayViewMut2<f64>) -> Option<()> {
-    for i in 0..a.nrows() {
-        for j in 0..=i {
-            let sum = a[[i, j]] - a.slice(s![i, ..j]).dot(&a.slice(s![j, ..j]));
-            if i > j {
-                a[[i, j]] = sum / a[[j, j]];
-            } else if sum > 0.0 && sum.is_finite() {
-                a[[i, i]] = sum.sqrt();
-            } else {
-                return None;
-            }
-        }
-    }
-    Some(())
-}
-
-/// The inverse of a lower triangle, zeros above the diagonal.
-fn invert_lower(l: ArrayView2<f64>) -> Array2<f64> {
-    let n = l.nrows();
-    let mut inverse = Array2::zeros((n, n));
-    for j in 0..n {
-        inverse[[j, j]] = 1.0 / l[[j, j]];
-        for i in j + 1..n {
-            let sum = l.slice(s![i, j..i]).dot(&inverse.slice(s![j..i, j]));
-            inverse[[i, j]] = -sum / l[[i, i]];
-        }
-    }
-    inverse
+    /// The inverse of each diagonal block of L.
+    inverses: Vec<Array2<f64>>,
 }
 
 impl Cholesky {
-    /// Solves `A x = b` in place, on the calling thread. Both halves run along the rows of L, which are contiguous.
-    pub fn solve(&self, b: &mut [f64]) {
-        let n = self.l.nrows();
-        assert_eq!(b.len(), n, "length of the right-hand side");
-        let row = |i: usize| &self.rows()[i * n..i * n + i + 1];
-        for i in 0..n {
-            let l = row(i);
-            b[i] = (b[i] - vector::dot_f64(&l[..i], &b[..i])) / l[i];
+    /// Factors `a`, of which only the lower triangle is read. Fails when `a` is not positive definite.
+    pub fn new(mut a: Array2<f64>) -> Result<Self> {
+        let n = a.nrows();
+        assert_eq!(a.ncols(), n, "a symmetric matrix is square");
+        let mut inverses = Vec::with_capacity(n.div_ceil(BLOCK));
+        for first in (0..n).step_by(BLOCK) {
+            let end = (first + BLOCK).min(n);
+            let inverse = factor_block(a.slice_mut(s![first..end, first..end]), first)?;
+            let (mut panel, mut rest) = a.slice_mut(s![end.., first..]).split_at(Axis(1), end - first);
+            let copy = panel.to_owned();
+            gemm::product(1.0, copy.view(), inverse.t(), 0.0, panel.view_mut());
+            let panel = panel.view();
+            threads::run(|| {
+                rest.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter().enumerate().for_each(|(i, mut rows)| {
+                    // Up to the diagonal only: the upper triangle is nobody's business.
+                    let right = i * BLOCK + rows.nrows();
+                    let mine = panel.slice(s![i * BLOCK..right, ..]);
+                    let all = panel.slice(s![..right, ..]);
+                    gemm::sequential(-1.0, mine, all.t(), 1.0, rows.slice_mut(s![.., ..right]));
+                });
+            });
+            inverses.push(inverse);
         }
-        for i in (0..n).rev() {
-            let l = row(i);
-            b[i] /= l[i];
-            let x = b[i];
-            vector::add_scaled_f64(-x, &l[..i], &mut b[..i]);
+        Ok(Self { l: a, inverses })
+    }
+
+    /// Replaces the columns of `b` by the solutions of `A x = b`.
+    pub fn solve(&self, mut b: ArrayViewMut2<f64>) {
+        let n = self.l.nrows();
+        assert_eq!(b.nrows(), n, "rows of the right-hand side");
+        for (k, inverse) in self.inverses.iter().enumerate() {
+            let (first, end) = (k * BLOCK, k * BLOCK + inverse.nrows());
+            let (done, mut rest) = b.view_mut().split_at(Axis(0), first);
+            let mut mine = rest.slice_mut(s![..end - first, ..]);
+            gemm::product(-1.0, self.l.slice(s![first..end, ..first]), done.view(), 1.0, mine.view_mut());
+            let copy = mine.to_owned();
+            gemm::product(1.0, inverse.view(), copy.view(), 0.0, mine);
+        }
+        for (k, inverse) in self.inverses.iter().enumerate().rev() {
+            let (first, end) = (k * BLOCK, k * BLOCK + inverse.nrows());
+            let (mut mine, done) = b.view_mut().split_at(Axis(0), end);
+            let mut mine = mine.slice_mut(s![first.., ..]);
+            gemm::product(-1.0, self.l.slice(s![end.., first..end]).t(), done.view(), 1.0, mine.view_mut());
+            let copy = mine.to_owned();
+            gemm::product(1.0, inverse.t(), copy.view(), 0.0, mine);
         }
     }
 
-    fn rows(&self) -> &[f64] {
-        self.l.as_slice().expect("made row by row in factor()")
+    /// The factor, with zeros above the diagonal.
+    pub fn factor(&self) -> Array2<f64> {
+        Array2::from_shape_fn(self.l.dim(), |(i, j)| if j <= i { self.l[[i, j]] } else { 0.0 })
     }
+}
+
+/// Factors one diagonal block in place and returns the inverse of its factor. `first` is its place in the matrix.
+fn factor_block(mut a: ArrayViewMut2<f64>, first: usize) -> Result<Array2<f64>> {
+    let n = a.nrows();
+    for j in 0..n {
+        let pivot = a[[j, j]] - squares(a.view(), j);
+        // Also true for NaN.
+        if !(pivot > 0.0 && pivot.is_finite()) {
+            return Err(Error::Numeric(format!(
+                "pivot {} is {pivot:e} in a Cholesky factorisation: the matrix is not positive definite; a larger ridge \
+                 makes it so",
+                first + j + 1
+            )));
+        }
+        let root = pivot.sqrt();
+        a[[j, j]] = root;
+        for i in j + 1..n {
+            let inner: f64 = (0..j).map(|l| a[[i, l]] * a[[j, l]]).sum();
+            a[[i, j]] = (a[[i, j]] - inner) / root;
+        }
+    }
+    let mut inverse = Array2::zeros((n, n));
+    for j in 0..n {
+        inverse[[j, j]] = 1.0 / a[[j, j]];
+        for i in j + 1..n {
+            let inner: f64 = (j..i).map(|l| a[[i, l]] * inverse[[l, j]]).sum();
+            inverse[[i, j]] = -inner / a[[i, i]];
+        }
+    }
+    Ok(inverse)
+}
+
+fn squares(a: ArrayView2<f64>, j: usize) -> f64 {
+    (0..j).map(|l| a[[j, l]] * a[[j, l]]).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::math::rng;
+    use faer::{Mat, Side};
+    use ndarray::array;
     use rand::RngExt;
 
-    fn random(n: usize, m: usize) -> Array2<f64> {
-        let mut rng = rng::stream(3, rng::Purpose::Demo, n as u64, m as u64);
-        Array2::from_shape_simple_fn((n, m), || rng.random::<f64>() - 0.5)
+    fn positive(n: usize) -> Array2<f64> {
+        let mut rng = rng::stream(1, rng::Purpose::Demo, n as u64, 0);
+        let x = Array2::from_shape_simple_fn((n, n / 2 + 1), || rng.random::<f64>() - 0.5);
+        x.dot(&x.t()) + Array2::<f64>::eye(n) * 0.1
     }
 
     #[test]
-    fn solutions_satisfy_the_equations_whatever_the_blocks() {
-        for n in [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, STRIP + 2 * BLOCK + 5] {
-            let f = random(n, n + 3);
-            let a = f.dot(&f.t()) + Array2::<f64>::eye(n);
-            let x = random(n, 1).column(0).to_owned();
-            let mut b = a.dot(&x).to_vec();
-            factor(a).unwrap().solve(&mut b);
-            assert!(b.iter().zip(&x).all(|(b, x)| (b - x).abs() < 1e-9), "{n}");
+    fn the_factor_agrees_with_an_independent_one() {
+        for n in [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 300] {
+            let a = positive(n);
+            let l = Cholesky::new(a.clone()).unwrap().factor();
+            let want = Mat::from_fn(n, n, |i, j| a[[i, j]]).llt(Side::Lower).unwrap();
+            let want = want.L();
+            for ((i, j), &v) in l.indexed_iter() {
+                assert!((v - want[(i, j)]).abs() < 1e-11, "{n}: {i} {j}");
+            }
         }
     }
 
     #[test]
-    fn an_indefinite_matrix_has_no_factor() {
-        let mut a = Array2::<f64>::eye(BLOCK + 4);
-        a[[BLOCK + 2, BLOCK + 2]] = -1.0;
-        assert!(factor(a).is_none());
+    fn a_solution_solves() {
+        for n in [1, 130, 300] {
+            let a = positive(n);
+            let want = Array2::from_shape_fn((n, 3), |(i, j)| (i as f64 * 0.1 + j as f64).sin());
+            let mut b = a.dot(&want);
+            Cholesky::new(a).unwrap().solve(b.view_mut());
+            assert!((&b - &want).iter().all(|d| d.abs() < 1e-9), "{n}");
+        }
+    }
+
+    #[test]
+    fn an_indefinite_matrix_is_an_error() {
+        assert!(Cholesky::new(array![[1.0, 2.0], [2.0, 1.0]]).is_err());
+        assert!(Cholesky::new(array![[f64::NAN]]).is_err());
+        assert!(Cholesky::new(array![[0.0]]).is_err());
+        let mut late = Array2::<f64>::eye(BLOCK + 4);
+        late[[BLOCK + 2, BLOCK + 2]] = -1.0;
+        let message = Cholesky::new(late).err().unwrap().to_string();
+        assert!(message.contains(&format!("pivot {} is -1", BLOCK + 3)), "{message}");
+    }
+
+    #[test]
+    fn one_thread_and_many_give_the_same_bits() {
+        let run = |count| {
+            threads::with_count(count, || {
+                let mut b = Array2::ones((700, 9));
+                Cholesky::new(positive(700)).unwrap().solve(b.view_mut());
+                b
+            })
+        };
+        assert_eq!(run(1), run(3));
     }
 }

@@ -315,12 +315,7 @@ mod tests {
     #[test]
     fn a_decomposition_has_the_same_bits_with_one_thread_and_many() {
         let a = with_values(&Array1::from_shape_fn(700, |i| 0.99f64.powi(i as i32)));
-        let run = |count| {
-            threads::set_count(count);
-            let found = symmetric(a.view()).unwrap();
-            threads::set_count(0);
-            found
-        };
+        let run = |count| threads::with_count(count, || symmetric(a.view()).unwrap());
         assert_eq!(run(1), run(4));
     }
 
@@ -328,10 +323,10 @@ mod tests {
     fn leading_has_the_same_bits_with_one_thread_and_many() {
         let a = with_values(&Array1::from_shape_fn(400, |i| 0.95f64.powi(i as i32)));
         let run = |count| {
-            threads::set_count(count);
-            let found = leading(400, 30, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
-            threads::set_count(0);
-            (found.values, found.vectors)
+            threads::with_count(count, || {
+                let found = leading(400, 30, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
+                (found.values, found.vectors)
+            })
         };
         assert_eq!(run(1), run(3));
     }

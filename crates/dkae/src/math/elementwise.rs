@@ -1,53 +1,15 @@
 //! Passes over slices of numbers: activations, their slopes, Adam.
 //!
-//! Each loop is written once, in plain code that the compiler vectorises, and compiled three times: for AVX-512, for AVX2
-//! and for the baseline of the target. The choice is made at run time, by function, so one binary serves every machine.
-//! Products and sums are rounded separately (no fused multiply-add), so all three give the same bits.
+//! Each loop is written once, in plain code that the compiler vectorises for several instruction sets
+//! (math/dispatch.rs).
 
-#![allow(unsafe_code)]
-
-/// Compiles a function for several instruction sets and picks one at run time.
-macro_rules! dispatched {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block) => {
-        $(#[$attribute])*
-        $visibility fn $name($($argument: $type),*) {
-            #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
-            fn plain($($argument: $type),*) $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx512($($argument: $type),*) {
-                    plain($($argument),*)
-                }
-                #[target_feature(enable = "avx2")]
-                #[allow(clippy::too_many_arguments)]
-                fn avx2($($argument: $type),*) {
-                    plain($($argument),*)
-                }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the processor was just asked and has every feature the function is compiled for.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($argument),*) };
-                }
-            }
-            plain($($argument),*)
-        }
-    };
-}
+use super::dispatch::dispatched;
 
 /// `e^x` to two units in the last place, for `x` in the range where the result is a normal number; clamped outside.
 ///
 /// `x = n ln 2 + r` with `|r| <= ln 2 / 2`; `e^r` by its Taylor polynomial of degree 7, `2^n` by the exponent bits.
 #[inline(always)]
+#[allow(clippy::excessive_precision)] // ln 2 in parts, to the last digit.
 fn exp(x: f32) -> f32 {
     // Adding and subtracting 1.5 * 2^23 rounds to the nearest whole number, and vectorises everywhere.
     const ROUND: f32 = 12_582_912.0;
@@ -70,6 +32,7 @@ fn exp(x: f32) -> f32 {
 
 /// Near zero, where `1 - 2 / (e^2x + 1)` would cancel, by the odd polynomial of the Cephes library (Moshier).
 #[inline(always)]
+#[allow(clippy::excessive_precision)] // The coefficients as published.
 fn tanh(x: f32) -> f32 {
     let z = x * x;
     let mut p = -5.704_988_6e-3;

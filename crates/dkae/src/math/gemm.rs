@@ -140,11 +140,11 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let (a, b) = (random(333, 257, 3), random(257, 190, 4));
         let run = |threads| {
-            threads::set_count(threads);
-            let mut dst = Array2::zeros((333, 190));
-            product(1.0, a.view(), b.view(), 0.0, dst.view_mut());
-            threads::set_count(0);
-            dst
+            threads::with_count(threads, || {
+                let mut dst = Array2::zeros((333, 190));
+                product(1.0, a.view(), b.view(), 0.0, dst.view_mut());
+                dst
+            })
         };
         assert_eq!(run(1), run(3));
     }

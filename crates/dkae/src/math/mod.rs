@@ -2,12 +2,11 @@
 
 pub mod check;
 pub mod cholesky;
+pub(crate) mod dispatch;
 pub mod distance;
 pub mod eigen;
 pub mod elementwise;
 pub mod gemm;
 pub mod rng;
-pub mod solve;
 pub mod threads;
 pub mod vector;
-pub mod wide;

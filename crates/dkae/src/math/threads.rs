@@ -4,9 +4,13 @@
 //! took three times as long before they were flushed. The flag lives in a register of each thread, so all heavy work
 //! runs inside [`run`], on a pool whose threads set it when they start; the caller's own thread is left as it was.
 //!
+//! How many threads there are is a setting of the program ([`set_count`]); a library, or a test, that wants another
+//! number for some work of its own takes [`with_count`], which nobody else notices.
+//!
 //! Results never depend on the number of threads: work is cut into pieces by its size alone, and sums are taken in a
 //! fixed order.
 
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -25,14 +29,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets how many threads compute from now on; 0 means one per core.
+/// Sets how many threads compute in this process from now on; 0 means one per core. For programs: it changes what others
+/// in the process get, too.
 pub fn set_count(threads: usize) {
     *lock(&WANTED) = threads;
 }
 
 /// How many threads compute.
 pub fn count() -> usize {
-    match *lock(&WANTED) {
+    if COMPUTING.get() {
+        return rayon::current_num_threads();
+    }
+    match OWN.with_borrow(|own| own.as_ref().map(|pool| pool.current_num_threads())) {
+        Some(threads) => threads,
+        None => or_one_per_core(*lock(&WANTED)),
+    }
+}
+
+fn or_one_per_core(threads: usize) -> usize {
+    match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     }
@@ -44,15 +59,46 @@ pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     if COMPUTING.get() {
         return work();
     }
-    pool().install(work)
+    let own = OWN.with_borrow(Option::clone);
+    own.unwrap_or_else(pool).install(work)
+}
+
+/// Runs `work` on the calling thread; whatever it [runs](run) on computing threads has `threads` of them (0 means one per
+/// core), made for it and gone afterwards. Other threads of the process keep the number they had, which makes this the
+/// way for libraries. On a computing thread it changes nothing: work that is under way keeps its threads.
+pub fn with_count<R>(threads: usize, work: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also when the work panics.
+    struct Restore(Option<Arc<ThreadPool>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OWN.set(self.0.take());
+        }
+    }
+    let _restore = Restore(OWN.replace(Some(Arc::new(build(or_one_per_core(threads))))));
+    work()
 }
 
 thread_local! {
-    static COMPUTING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static COMPUTING: Cell<bool> = const { Cell::new(false) };
+    /// The threads that [`with_count`] made for the work of this one.
+    static OWN: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
 }
 
+fn build(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| format!("dkae-{i}"))
+        .start_handler(|_| {
+            COMPUTING.set(true);
+            flush_subnormals();
+        })
+        .build()
+        .expect("the system has room for a few threads")
+}
+
+/// The threads of the process.
 fn pool() -> Arc<ThreadPool> {
-    let threads = count();
+    let threads = or_one_per_core(*lock(&WANTED));
     let process = std::process::id();
     let mut slot = lock(&POOL);
     match &*slot {
@@ -62,16 +108,7 @@ fn pool() -> Arc<ThreadPool> {
                 // The parent's threads are not here to be joined: dropping the pool would wait for them for ever.
                 std::mem::forget(slot.take());
             }
-            let pool = ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .thread_name(|i| format!("dkae-{i}"))
-                .start_handler(|_| {
-                    COMPUTING.set(true);
-                    flush_subnormals();
-                })
-                .build()
-                .expect("the system has room for a few threads");
-            let pool = Arc::new(pool);
+            let pool = Arc::new(build(threads));
             *slot = Some(Pool { process, threads, pool: pool.clone() });
             pool
         }
@@ -118,5 +155,17 @@ mod tests {
         let flushed = run(|| rayon::broadcast(|_| half(f32::MIN_POSITIVE) == 0.0));
         assert!(!flushed.is_empty() && flushed.iter().all(|&f| f), "{flushed:?}");
         assert!(half(f32::MIN_POSITIVE) > 0.0);
+    }
+
+    #[test]
+    fn a_count_of_ones_own_is_used_and_put_back() {
+        let used = || (count(), run(|| (count(), rayon::broadcast(|_| ()).len())));
+        let before = count();
+        for n in [1, 3] {
+            let inner = with_count(n, || (used(), with_count(2, used), used()));
+            assert_eq!(inner, ((n, (n, n)), (2, (2, 2)), (n, (n, n))));
+        }
+        assert!(std::panic::catch_unwind(|| with_count(before + 1, || panic!("on purpose"))).is_err());
+        assert_eq!(count(), before);
     }
 }

@@ -1,74 +1,40 @@
-//! Inner loops over plain slices, compiled once more for AVX2 and for AVX-512 and chosen at run time.
+//! Inner loops over plain slices, compiled for several instruction sets (math/dispatch.rs).
 //!
 //! Every loop keeps a fixed number of partial results ("lanes") and joins them in a fixed order, and none uses fused
 //! multiply-add. So the compiler can vectorise it for any width, and the result is the same, bit for bit, on every
 //! machine.
 
-#![allow(unsafe_code)]
+use super::dispatch::dispatched;
 
 /// Partial results per loop: four AVX-512 registers of f64, enough to hide the latency of an addition.
 const LANES: usize = 32;
 
-/// Defines a public function from a plain loop, with copies compiled for wider registers.
-macro_rules! dispatch {
-    ($(#[$doc:meta])* $name:ident = $body:ident ($($arg:ident : $type:ty),*) $(-> $ret:ty)?) => {
-        $(#[$doc])*
-        pub fn $name($($arg: $type),*) $(-> $ret)? {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-                fn wide($($arg: $type),*) $(-> $ret)? {
-                    $body($($arg),*)
-                }
-                #[target_feature(enable = "avx2")]
-                fn medium($($arg: $type),*) $(-> $ret)? {
-                    $body($($arg),*)
-                }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512bw")
-                {
-                    // SAFETY: the processor has the features this copy was compiled for; the body itself is safe code.
-                    return unsafe { wide($($arg),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: as above.
-                    return unsafe { medium($($arg),*) };
-                }
-            }
-            $body($($arg),*)
-        }
-    };
-}
-
-dispatch! {
+dispatched! {
     /// The inner product of a row and a vector, summed in f64. Panics if their lengths differ.
-    dot = dot_body(x: &[f32], w: &[f64]) -> f64
-}
-
-dispatch! {
-    /// As [`dot`], of two vectors.
-    dot_f64 = dot_body(x: &[f64], w: &[f64]) -> f64
+    pub fn dot(x: &[f32], w: &[f64]) -> f64 {
+        dot_body(x, w)
+    }
 }
 
 #[inline(always)]
-fn dot_body<T: Copy + Into<f64>>(x: &[T], w: &[f64]) -> f64 {
+fn dot_body(x: &[f32], w: &[f64]) -> f64 {
     assert_eq!(x.len(), w.len(), "lengths of the factors");
     let mut sums = [0.0f64; LANES];
     let (xs, ws) = (x.chunks_exact(LANES), w.chunks_exact(LANES));
-    let rest: f64 = xs.remainder().iter().zip(ws.remainder()).map(|(&x, &w)| x.into() * w).sum();
+    let rest: f64 = xs.remainder().iter().zip(ws.remainder()).map(|(&x, &w)| f64::from(x) * w).sum();
     for (x, w) in xs.zip(ws) {
         for l in 0..LANES {
-            sums[l] += x[l].into() * w[l];
+            sums[l] += f64::from(x[l]) * w[l];
         }
     }
     total(&sums) + rest
 }
 
-dispatch! {
+dispatched! {
     /// The inner product of two rows in f32: for what only steers.
-    dot_f32 = dot_f32_body(x: &[f32], w: &[f32]) -> f32
+    pub fn dot_f32(x: &[f32], w: &[f32]) -> f32 {
+        dot_f32_body(x, w)
+    }
 }
 
 #[inline(always)]
@@ -94,27 +60,26 @@ fn dot_f32_body(x: &[f32], w: &[f32]) -> f32 {
     sums[0] + rest
 }
 
-dispatch! {
+dispatched! {
     /// `w += a x`. Panics if the lengths differ.
-    add_scaled = add_scaled_body(a: f64, x: &[f32], w: &mut [f64])
-}
-
-dispatch! {
-    /// As [`add_scaled`], for two vectors.
-    add_scaled_f64 = add_scaled_body(a: f64, x: &[f64], w: &mut [f64])
-}
-
-#[inline(always)]
-fn add_scaled_body<T: Copy + Into<f64>>(a: f64, x: &[T], w: &mut [f64]) {
-    assert_eq!(x.len(), w.len(), "lengths of the rows");
-    for (w, &x) in w.iter_mut().zip(x) {
-        *w += a * x.into();
+    pub fn add_scaled(a: f64, x: &[f32], w: &mut [f64]) {
+        add_scaled_body(a, x, w)
     }
 }
 
-dispatch! {
+#[inline(always)]
+fn add_scaled_body(a: f64, x: &[f32], w: &mut [f64]) {
+    assert_eq!(x.len(), w.len(), "lengths of the rows");
+    for (w, &x) in w.iter_mut().zip(x) {
+        *w += a * f64::from(x);
+    }
+}
+
+dispatched! {
     /// As [`add_scaled`], in f32.
-    add_scaled_f32 = add_scaled_f32_body(a: f32, x: &[f32], w: &mut [f32])
+    pub fn add_scaled_f32(a: f32, x: &[f32], w: &mut [f32]) {
+        add_scaled_f32_body(a, x, w)
+    }
 }
 
 #[inline(always)]
@@ -125,9 +90,11 @@ fn add_scaled_f32_body(a: f32, x: &[f32], w: &mut [f32]) {
     }
 }
 
-dispatch! {
+dispatched! {
     /// The squared distance of two rows, differences and sum in f64. Panics if the lengths differ.
-    squared_distance = squared_distance_body(a: &[f32], b: &[f32]) -> f64
+    pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+        squared_distance_body(a, b)
+    }
 }
 
 #[inline(always)]
@@ -145,9 +112,11 @@ fn squared_distance_body(a: &[f32], b: &[f32]) -> f64 {
     total(&sums) + rest
 }
 
-dispatch! {
+dispatched! {
     /// `[a.b, a.a, b.b]`, summed in f64. Panics if the lengths differ.
-    moments = moments_body(a: &[f32], b: &[f32]) -> [f64; 3]
+    pub fn moments(a: &[f32], b: &[f32]) -> [f64; 3] {
+        moments_body(a, b)
+    }
 }
 
 #[inline(always)]
@@ -180,6 +149,7 @@ fn total<const N: usize>(sums: &[f64; N]) -> f64 {
 }
 
 /// Asks for a row that will be read soon, so that it is in cache by then: for rows visited in random order.
+#[allow(unsafe_code)]
 pub fn prefetch(row: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     for line in row.chunks(16) {
@@ -238,10 +208,12 @@ impl Search {
     }
 }
 
-dispatch! {
+dispatched! {
     /// `v -= delta (p - q)`, and the largest of `v + bar` after it. `bar` is 0 where an entry may be chosen and minus
     /// infinity elsewhere. Panics if the lengths differ.
-    descend_and_search = descend_and_search_body(delta: f64, p: &[f32], q: &[f32], bar: &[f64], v: &mut [f64]) -> Best
+    pub fn descend_and_search(delta: f64, p: &[f32], q: &[f32], bar: &[f64], v: &mut [f64]) -> Best {
+        descend_and_search_body(delta, p, q, bar, v)
+    }
 }
 
 #[inline(always)]
@@ -278,11 +250,13 @@ pub struct First {
     pub tiny: f64,
 }
 
-dispatch! {
+dispatched! {
     /// The entry with the largest gain `(v_i - v_j)^2 / (K_ii + K_jj - 2 K_ij)` among those with `v_j + bar_j < v_i`
     /// (`bar` is 0 where an entry may be chosen and plus infinity elsewhere), and the smallest `v_j + bar_j`.
     /// Panics if the lengths differ.
-    search_second = search_second_body(first: First, row: &[f32], diagonal: &[f32], bar: &[f64], v: &[f64]) -> (Best, f64)
+    pub fn search_second(first: First, row: &[f32], diagonal: &[f32], bar: &[f64], v: &[f64]) -> (Best, f64) {
+        search_second_body(first, row, diagonal, bar, v)
+    }
 }
 
 #[inline(always)]
@@ -355,12 +329,7 @@ mod tests {
             add_scaled(0.3, &x, &mut got);
             assert!((0..n).all(|i| got[i] == w[i] + 0.3 * a(i)));
 
-            let u = vector(n, 2);
-            assert!((dot_f64(&u, &w) - sum(&|i| u[i] * w[i])).abs() < close);
             assert!((f64::from(dot_f32(&x, &y)) - want[0]).abs() < 1e-6 * (n + 1) as f64);
-            let mut got = w.clone();
-            add_scaled_f64(0.3, &u, &mut got);
-            assert!((0..n).all(|i| got[i] == w[i] + 0.3 * u[i]));
             let mut got = y.clone();
             add_scaled_f32(0.3, &x, &mut got);
             assert!((0..n).all(|i| got[i] == y[i] + 0.3 * x[i]));

@@ -129,13 +129,13 @@ pub fn kernel<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture::{self, Formula, LINEAR, RBF};
+    use crate::fixture::{Fixture, Formula, LINEAR, RBF};
     use crate::progress::Silent;
     use ndarray::{Array2, Axis, array};
 
     fn parts() -> (Array2<f32>, Vec<u32>) {
-        let all = fixture::load();
-        (fixture::rows(&all["x"]), fixture::numbers(&all["labels"]))
+        let all = Fixture::load("svm");
+        (all.array("x"), all.value("labels"))
     }
 
     #[test]

@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use super::Fit;
 use super::pairs::{Pair, Pairs};
-use crate::baseline::labelled::{Classes, check_finite, check_width};
+use crate::baseline::labelled::Classes;
 use crate::kernel::{Kernel, Prior};
-use crate::math::{gemm, threads};
+use crate::math::{check, gemm, threads};
 use crate::method::Classify;
 use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
@@ -89,7 +89,7 @@ impl KernelSvm {
         progress: &dyn Progress,
     ) -> Result<Vec<KernelSvmModel<'k>>> {
         let classes = Classes::at_least_two(x.nrows(), labels)?;
-        check_finite(x)?;
+        check::finite("rows for a kernel SVM", x)?;
         let prior = kernel.prior(x)?;
         let all = self.solve(&*prior, &classes, prices, progress)?;
         Ok(all
@@ -203,7 +203,7 @@ impl SupportVectors {
                 self.rows.len()
             )));
         }
-        check_finite(kernel)?;
+        check::finite("kernel matrix", kernel)?;
         let mut out = Array2::zeros((kernel.nrows(), self.thresholds.len()));
         let thresholds = ndarray::aview1(&self.thresholds);
         threads::run(|| {
@@ -237,8 +237,8 @@ impl SupportVectors {
 impl KernelSvmModel<'_> {
     /// The decision values of rows, one column per pair of classes; see [`SupportVectors::decision`].
     pub fn decision(&self, x: ArrayView2<f32>) -> Result<Array2<f64>> {
-        check_width(x, self.x.ncols())?;
-        check_finite(x)?;
+        check::width("rows for a kernel SVM", x, self.x.ncols())?;
+        check::finite("rows for a kernel SVM", x)?;
         let mut out = Array2::zeros((x.nrows(), self.support.thresholds.len()));
         // A block of the kernel matrix at a time.
         for (mut out, x) in out.axis_chunks_iter_mut(Axis(0), 2 * BLOCK).zip(x.axis_chunks_iter(Axis(0), 2 * BLOCK)) {
@@ -263,7 +263,7 @@ impl Classify for KernelSvmModel<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture::{self, Formula, LINEAR, POLYNOMIAL, RBF};
+    use crate::fixture::{Fixture, Formula, LINEAR, POLYNOMIAL, RBF, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -283,16 +283,16 @@ mod tests {
 
     #[test]
     fn decision_values_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
         for (name, kernel) in [("rbf", RBF), ("linear", LINEAR), ("polynomial", POLYNOMIAL)] {
-            let want = &all["kernel"][name];
+            let want = all.part("kernel").part(name);
             let model = exact().fit(&kernel, x.view(), &labels).unwrap();
-            let off = model.decision(queries.view()).unwrap() - fixture::matrix(&want["decision"]);
+            let off = model.decision(queries.view()).unwrap() - want.matrix("decision");
             assert!(off.iter().all(|d| d.abs() < 1e-6), "{name}: {off}");
-            assert_eq!(model.classify(queries.view()).unwrap(), fixture::numbers::<u32>(&want["predicted"]), "{name}");
-            assert_eq!(model.support.rows, fixture::numbers::<usize>(&want["support"]), "{name}");
+            assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
+            assert_eq!(model.support.rows, want.value::<Vec<usize>>("support"), "{name}");
             assert_eq!(model.support.names(), [(3, 5), (3, 7), (5, 7)]);
 
             let prior = kernel.prior(x.view()).unwrap();
@@ -302,14 +302,14 @@ mod tests {
 
     #[test]
     fn of_two_classes_the_first_is_positive() {
-        let all = fixture::load();
-        let (x, labels) = fixture::two_classes(&fixture::rows(&all["x"]), &fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
+        let all = Fixture::load("svm");
+        let (x, labels) = two_classes(&all.array("x"), &all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
         let model = exact().fit(&RBF, x.view(), &labels).unwrap();
-        let want: Vec<f64> = fixture::numbers(&all["kernel_two"]["decision"]);
+        let want: Vec<f64> = all.part("kernel_two").value("decision");
         let got = model.decision(queries.view()).unwrap();
         assert!(got.iter().zip(want).all(|(a, b)| (a + b).abs() < 1e-6));
-        assert_eq!(model.classify(queries.view()).unwrap(), fixture::numbers::<u32>(&all["kernel_two"]["predicted"]));
+        assert_eq!(model.classify(queries.view()).unwrap(), all.part("kernel_two").value::<Vec<u32>>("predicted"));
     }
 
     #[test]
@@ -370,10 +370,10 @@ mod tests {
     fn one_thread_and_many_give_the_same_bits() {
         let (x, labels) = clouds(200, 4);
         let run = |threads| {
-            crate::math::threads::set_count(threads);
-            let model = KernelSvm::default().fit(&RBF, x.view(), &labels).unwrap();
-            crate::math::threads::set_count(0);
-            model.support
+            crate::math::threads::with_count(threads, || {
+                let model = KernelSvm::default().fit(&RBF, x.view(), &labels).unwrap();
+                model.support
+            })
         };
         assert_eq!(run(1), run(3));
     }
@@ -399,10 +399,10 @@ mod tests {
             |x: ArrayView2<f32>, labels: &[u32]| svm.fit(&RBF, x, labels).map(|_| ()).unwrap_err().to_string();
         assert!(message(x.view(), &[1; 60]).contains("at least two classes"));
         assert!(message(x.view(), &[1; 59]).contains("60 rows but 59 labels"));
-        assert!(message(array![[f32::NAN], [1.0]].view(), &[0, 1]).contains("row 0, column 0"));
+        assert!(message(array![[f32::NAN], [1.0]].view(), &[0, 1]).contains("row 1, column 1"));
         const WRONG: Formula = Formula(|a, b| if a[0] == b[0] { 1.0 } else { f64::NAN });
         let wrong = svm.fit(&WRONG, array![[0.0], [1.0]].view(), &[0, 1]).map(|_| ()).unwrap_err().to_string();
-        assert!(wrong.contains("kernel between rows 0 and 1 is NaN"), "{wrong}");
+        assert!(wrong.contains("kernel between rows 1 and 2 is NaN"), "{wrong}");
         let model = svm.fit(&RBF, x.view(), &labels).unwrap();
         assert!(model.classify(array![[0.0]].view()).is_err());
         let short = KernelSvm { max_iterations: 2, ..svm }.fit(&RBF, x.view(), &labels).unwrap();

@@ -18,9 +18,9 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use rayon::prelude::*;
 
-use crate::baseline::labelled::{Classes, check_finite, check_width};
+use crate::baseline::labelled::Classes;
 use crate::baseline::svm::{Fit, descent, newton};
-use crate::math::{gemm, threads};
+use crate::math::{check, gemm, threads};
 use crate::method::Classify;
 use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
@@ -136,7 +136,7 @@ impl LinearSvm {
     ) -> Result<()> {
         self.check(x, prices)?;
         let classes = Classes::at_least_two(x.nrows(), labels)?;
-        check_finite(x)?;
+        check::finite("rows for a linear SVM", x)?;
         let newton = match self.solver {
             Solver::Auto => self.loss == Hinge::L2 && x.ncols() <= NEWTON_WIDTH,
             Solver::Newton => true,
@@ -222,8 +222,8 @@ impl LinearSvmModel {
 
     /// The decision values `x.w + b`, one column per problem.
     pub fn decision(&self, x: ArrayView2<f32>) -> Result<Array2<f64>> {
-        check_width(x, self.coefficients.ncols())?;
-        check_finite(x)?;
+        check::width("rows for a linear SVM", x, self.coefficients.ncols())?;
+        check::finite("rows for a linear SVM", x)?;
         let mut out = Array2::zeros((x.nrows(), self.intercepts.len()));
         threads::run(|| {
             out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter().zip(x.axis_chunks_iter(Axis(0), BLOCK)).for_each(
@@ -256,7 +256,7 @@ impl Classify for LinearSvmModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baseline::fixture;
+    use crate::fixture::{Fixture, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn weights_agree_with_scikit_learn() {
-        let all = fixture::load();
-        let (x, labels) = (fixture::rows(&all["x"]), fixture::numbers::<u32>(&all["labels"]));
-        let queries = fixture::rows(&all["queries"]);
-        let (x2, labels2) = fixture::two_classes(&x, &labels);
+        let all = Fixture::load("svm");
+        let (x, labels) = (all.array("x"), all.value::<Vec<u32>>("labels"));
+        let queries = all.array("queries");
+        let (x2, labels2) = two_classes(&x, &labels);
         let squared = exact();
         let hinge = LinearSvm { loss: Hinge::L1, ..exact() };
         let scaled = LinearSvm { bias: Some(2.0), ..exact() };
@@ -295,16 +295,12 @@ mod tests {
                 }
                 let (x, labels) = if name == "two" { (&x2, &labels2) } else { (&x, &labels) };
                 let model = LinearSvm { solver, ..settings.clone() }.fit(x.view(), labels).unwrap();
-                let want = &all["linear"][name];
-                let off = &model.coefficients - &fixture::matrix(&want["coefficients"]);
+                let want = all.part("linear").part(name);
+                let off = &model.coefficients - &want.matrix("coefficients");
                 assert!(off.iter().all(|d| d.abs() < 1e-6), "{name} {solver:?}: {off}");
-                let want_intercepts: Vec<f64> = fixture::numbers(&want["intercepts"]);
+                let want_intercepts: Vec<f64> = want.value("intercepts");
                 assert!(model.intercepts.iter().zip(want_intercepts).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
-                assert_eq!(
-                    model.classify(queries.view()).unwrap(),
-                    fixture::numbers::<u32>(&want["predicted"]),
-                    "{name}"
-                );
+                assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
                 assert!(model.fits.iter().all(|f| f.converged) && model.warnings().is_empty(), "{name} {solver:?}");
             }
         }
@@ -343,11 +339,9 @@ mod tests {
         let (x, labels) = clouds(500, 30, 3);
         for loss in [Hinge::L2, Hinge::L1] {
             let run = |threads| {
-                crate::math::threads::set_count(threads);
-                let model =
-                    LinearSvm { loss, max_iterations: 50, ..LinearSvm::default() }.fit(x.view(), &labels).unwrap();
-                crate::math::threads::set_count(0);
-                model
+                crate::math::threads::with_count(threads, || {
+                    LinearSvm { loss, max_iterations: 50, ..LinearSvm::default() }.fit(x.view(), &labels).unwrap()
+                })
             };
             assert_eq!(run(1), run(3));
         }
@@ -405,7 +399,7 @@ mod tests {
         assert!(svm.fit(x.view(), &[1, 1, 1]).unwrap_err().to_string().contains("at least two classes"));
         assert!(svm.fit(x.view(), &[1, 0]).unwrap_err().to_string().contains("3 rows but 2 labels"));
         assert!(
-            svm.fit(array![[0.0], [f32::NAN]].view(), &[0, 1]).unwrap_err().to_string().contains("row 1, column 0")
+            svm.fit(array![[0.0], [f32::NAN]].view(), &[0, 1]).unwrap_err().to_string().contains("row 2, column 1")
         );
         let model = svm.fit(x.view(), &labels).unwrap();
         assert!(model.classify(array![[0.0, 1.0]].view()).is_err());

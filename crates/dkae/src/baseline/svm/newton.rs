@@ -28,7 +28,7 @@ use rayon::prelude::*;
 
 use super::Fit;
 use super::linear::Problem;
-use crate::math::cholesky::{self, Cholesky};
+use crate::math::cholesky::Cholesky;
 use crate::math::gemm::sequential;
 use crate::math::vector;
 use crate::progress::Progress;
@@ -151,7 +151,7 @@ impl<'a> Newton<'a> {
         for _ in 0..8 {
             let mut m = &self.gram * scale;
             m.diag_mut().mapv_inplace(|v| v + 1.0 + ridge);
-            if let Some(factor) = cholesky::factor(m) {
+            if let Ok(factor) = Cholesky::new(m) {
                 return Ok(factor);
             }
             ridge *= 10.0;
@@ -177,7 +177,7 @@ impl<'a> Newton<'a> {
         let mut r = -gradient;
         let limit = |(g, &goal): (ArrayView1<f64>, &f64)| (0.1 * norm(g)).max(0.5 * goal);
         let limits: Vec<f64> = gradient.rows().into_iter().zip(goals).map(limit).collect();
-        let mut p = self.preconditioned(&r, factor);
+        let mut p = preconditioned(&r, factor);
         let mut rho: Vec<f64> = (0..r.nrows()).map(|k| r.row(k).dot(&p.row(k))).collect();
         let mut live: Vec<usize> = (0..r.nrows()).collect();
         for _ in 0..MAX_INNER {
@@ -194,7 +194,7 @@ impl<'a> Newton<'a> {
             if live.is_empty() {
                 break;
             }
-            let z = self.preconditioned(&r.select(Axis(0), &live), factor);
+            let z = preconditioned(&r.select(Axis(0), &live), factor);
             for (row, &k) in live.iter().enumerate() {
                 let new = r.row(k).dot(&z.row(row));
                 let beta = new / rho[k];
@@ -203,12 +203,6 @@ impl<'a> Newton<'a> {
             }
         }
         Ok(s)
-    }
-
-    fn preconditioned(&self, r: &Array2<f64>, factor: &Cholesky) -> Array2<f64> {
-        let mut z = r.clone();
-        z.as_slice_mut().unwrap_or(&mut []).par_chunks_mut(self.problem.width()).for_each(|z| factor.solve(z));
-        z
     }
 
     /// `H p = p + 2C X^T (inside .* (X p))`, products in f32.
@@ -290,6 +284,13 @@ impl<'a> Newton<'a> {
             .collect();
         parts.into_iter().reduce(|sum, part| sum + part).unwrap_or_default()
     }
+}
+
+/// One solution of the factored system per row.
+fn preconditioned(r: &Array2<f64>, factor: &Cholesky) -> Array2<f64> {
+    let mut z = r.clone();
+    factor.solve(z.view_mut().reversed_axes());
+    z
 }
 
 fn norm(v: ArrayView1<f64>) -> f64 {

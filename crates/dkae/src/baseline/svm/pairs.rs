@@ -191,7 +191,9 @@ impl Pairs<'_> {
         match values.par_chunks(columns.len().max(1)).enumerate().find_map_first(wrong) {
             None => Ok(out),
             Some((i, j, v)) => Err(Error::Data(format!(
-                "the kernel between rows {i} and {j} is {v}; it must be finite: check the rows and the kernel's settings"
+                "the kernel between rows {} and {} is {v}; it must be finite: check the rows and the kernel's settings",
+                i + 1,
+                j + 1
             ))),
         }
     }
