@@ -91,7 +91,7 @@ fn hash<'a>(values: impl Iterator<Item = &'a f32>) -> u64 {
 }
 
 /// The stacks of layers in a checkpoint, by the prefix of their names.
-fn stacks<'a>(state: &'a State) -> Vec<(&'static str, &'a [Layer])> {
+fn stacks(state: &State) -> Vec<(&'static str, &[Layer])> {
     let mut stacks =
         vec![("now", state.net.layers()), ("mean", &state.adam.mean[..]), ("square", &state.adam.square[..])];
     if let Some((_, best)) = &state.best {

@@ -253,7 +253,7 @@ impl Trainer {
             return Err(Error::setting("rate", format!("expected a positive number, found {rate}")));
         }
         if let Some(clip) = self.clip
-            && !(clip > 0.0)
+            && (clip.is_nan() || clip <= 0.0)
         {
             return Err(Error::setting("clip", format!("expected a positive number, found {clip}")));
         }
@@ -506,7 +506,7 @@ mod tests {
 
     fn refusal(trainer: Trainer) -> String {
         let (x, classes) = rows(60);
-        trainer.fit(x.view(), &Ideal::new(&classes), &mut ()).err().expect("refused").to_string()
+        trainer.fit(x.view(), &Ideal::new(&classes), &mut ()).expect_err("refused").to_string()
     }
 
     #[test]
