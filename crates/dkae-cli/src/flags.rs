@@ -190,7 +190,7 @@ pub struct RowFlags {
     /// Groups (see --group) for training, validation and test
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub split_by: Option<Vec<String>>,
-    /// auto, none, unit (each feature to [0,1]), unit-all (one range for all, as pictures want) or standard [default: auto]
+    /// auto, none, unit (each feature from 0 to 1), unit-all (one range for all, as pictures want) or standard [default: auto]
     #[arg(long, value_name = "SCALE")]
     pub scale: Option<Scale>,
     /// Word counts to TF-IDF weights; needs --svd
@@ -256,7 +256,7 @@ pub struct NetworkFlags {
     /// Activation of the code [default: linear]
     #[arg(long, value_name = "S")]
     pub code: Option<Activation>,
-    /// Activation of the output [default: sigmoid when the rows lie in [0,1], else linear]
+    /// Activation of the output [default: sigmoid when the rows lie within 0 and 1, else linear]
     #[arg(long, value_name = "S")]
     pub output_activation: Option<Activation>,
     /// Give the decoder weights of its own

@@ -1,7 +1,8 @@
 //! Chores of this repository.
 //!
 //! `cargo xtask test` runs every test; `cargo xtask ci` runs what must pass before a change lands: formatting, lints and
-//! documentation without warnings, then every test. Both do their own set-up and need cargo alone.
+//! documentation without warnings, then every test. Both do
+//! their own set-up; they need cargo, a C compiler and, for one test, Python 3.
 
 use std::process::{Command, ExitCode};
 
@@ -37,7 +38,28 @@ fn check() -> bool {
 
 /// All tests, optimised: numerics in plain loops are too slow otherwise, and the build is shared with the command.
 fn test() -> bool {
-    cargo("tests", &["test", "--workspace", "--release", "--locked"], &[])
+    let python = python();
+    let environment: Vec<(&str, &str)> = python.iter().map(|path| ("DKAE_PYTHON", path.as_str())).collect();
+    cargo("tests", &["test", "--workspace", "--release", "--locked"], &environment)
+}
+
+/// A Python with the `safetensors` package, in a folder of its own, for the test that a model file loads there. Without a
+/// network the test is skipped, with a line that says so.
+fn python() -> Option<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
+    let python = folder.join("bin/python");
+    let run = |program: &std::ffi::OsStr, arguments: &[&std::ffi::OsStr]| {
+        Command::new(program).args(arguments).status().is_ok_and(|status| status.success())
+    };
+    let ready = || run(python.as_os_str(), &["-c".as_ref(), "import numpy, safetensors".as_ref()]);
+    let made = python.exists() && ready()
+        || run("python3".as_ref(), &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
+            && run(python.as_os_str(), &["-m", "pip", "install", "--quiet", "numpy", "safetensors"].map(AsRef::as_ref))
+            && ready();
+    if !made {
+        eprintln!("== no Python with safetensors could be set up: the test that loads a model there will be skipped");
+    }
+    made.then(|| python.to_string_lossy().into_owned())
 }
 
 /// Runs cargo and says what failed.
