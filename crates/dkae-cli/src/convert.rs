@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
-use crate::rows::{BLOCK, check_width};
+use crate::rows::{BLOCK, check_names, check_width};
 use crate::screen::{Screen, stop_requested};
 
 /// What to do to the rows.
@@ -31,6 +31,9 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     options.width = options.width.or((direction != Direction::Decode).then_some(input));
     let mut source = stream::open(&flags.data, &options)?;
     check_width(&flags.data, source.width(), &flags.model, input, direction == Direction::Decode)?;
+    if direction != Direction::Decode {
+        check_names(&flags.data, source.names(), &flags.model, model.about().names.as_deref())?;
+    }
     let names: Vec<String> = match &model.about().names {
         Some(names) if direction != Direction::Encode => names.clone(),
         _ => (0..output).map(name).collect(),

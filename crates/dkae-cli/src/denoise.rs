@@ -29,7 +29,8 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     let rows = noisy(clean.view(), flags.noise, flags.seed);
     let encode = |x: ArrayView2<f32>| by_blocks("encoding", x, screen, |block| model.net().encode(block));
     let codes = encode(rows.view())?;
-    let pca = Pca { components: flags.components, ..Pca::default() };
+    let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
+    let pca = Pca { components, ..Pca::default() };
     let pca: PcaModel = match &flags.fit {
         None => screen.timed("finding the components", || pca.fit(codes.view()))?,
         Some(path) => {
@@ -44,9 +45,9 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     write(&flags.output, raw.view(), model.about().names.as_deref())?;
 
     let kept: f64 = pca.explained_variance_ratio.sum();
-    let mut lines = vec![format!("kept {} components, {:.1} % of the codes' variance", flags.components, 100.0 * kept)];
+    let mut lines = vec![format!("kept {} components, {:.1} % of the codes' variance", components, 100.0 * kept)];
     let mut value = json!({
-        "rows": raw.nrows(), "columns": raw.ncols(), "components": flags.components, "explained_variance": kept,
+        "rows": raw.nrows(), "columns": raw.ncols(), "components": components, "explained_variance": kept,
         "output": flags.output,
     });
     let after = mean_squared_error(clean.view(), cleaned.view())?;

@@ -105,7 +105,7 @@ fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, sc
         "{train} training, {validation} validation, {test} test rows of {} features",
         prepared.parts[0].ncols()
     ));
-    let matrix = settings.prior.as_deref().map(|path| read_matrix(path, screen)).transpose()?;
+    let matrix = settings.prior.as_deref().map(|path| read_matrix(path)).transpose()?;
     let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
     let mut observer = screen.training();
@@ -113,7 +113,7 @@ fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, sc
 }
 
 /// A kernel matrix from a file of any format.
-fn read_matrix(path: &Path, screen: Screen) -> Result<Precomputed> {
+fn read_matrix(path: &Path) -> Result<Precomputed> {
     let mut source = stream::open(path, &ReadOptions::default())?;
     let mut blocks = Vec::new();
     while let Some(block) = source.next_block(1000)? {
@@ -123,7 +123,7 @@ fn read_matrix(path: &Path, screen: Screen) -> Result<Precomputed> {
     let matrix: Array2<f32> = ndarray::concatenate(Axis(0), &views).context("reading a kernel matrix")?;
     let (matrix, warnings) = Precomputed::new(matrix).with_context(|| path.display().to_string())?;
     for warning in warnings {
-        screen.say(format_args!("warning: {}: {warning}", path.display()));
+        eprintln!("warning: {}: {warning}", path.display());
     }
     Ok(matrix)
 }

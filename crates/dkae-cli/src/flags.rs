@@ -33,7 +33,7 @@ Examples:
 /// What every command understands.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Say nothing but errors
+    /// Say nothing but errors and warnings
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// Print the result as one JSON document
@@ -87,6 +87,32 @@ Examples:
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
+}
+
+impl Command {
+    /// An output that is also an input would be lost: nobody means that.
+    pub fn refuse_overwriting(&self) -> dkae::Result<()> {
+        let (output, inputs): (Option<&PathBuf>, Vec<&PathBuf>) = match self {
+            Command::Fit(f) => (f.output.as_ref(), f.data.iter().chain(&f.config).collect()),
+            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
+                (Some(&c.output), vec![&c.model, &c.data])
+            }
+            Command::Kernel(k) => (Some(&k.output), k.data.iter().collect()),
+            Command::Denoise(d) => (Some(&d.output), [&d.model, &d.data].into_iter().chain(&d.fit).collect()),
+            Command::Walk(w) => (Some(&w.output), vec![&w.model, &w.data]),
+            Command::Cluster(c) => (Some(&c.output), vec![&c.model, &c.data]),
+            _ => return Ok(()),
+        };
+        let real = |path: &PathBuf| path.canonicalize().ok().filter(|path| path.is_file());
+        let Some(output) = output.and_then(real) else { return Ok(()) };
+        match inputs.into_iter().find(|input| real(input).as_ref() == Some(&output)) {
+            Some(input) => Err(dkae::Error::setting(
+                "output",
+                format!("{} is also read, and would be lost; write to another file", input.display()),
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -229,6 +255,12 @@ pub struct KernelFlags {
     /// pck: means start at random rows, or spread by k-means++: random or k-means++ [default: random]
     #[arg(long, value_name = "START")]
     pub start: Option<String>,
+    /// pck: EM stops when the mean log-likelihood changes by less [default: 0.001]
+    #[arg(long, value_name = "X")]
+    pub tolerance: Option<f64>,
+    /// pck: or after this many iterations [default: 100]
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<usize>,
     /// rbf: a number, or a share of the median distance such as 15% [default: 15%]
     #[arg(long, value_name = "WIDTH")]
     pub rbf_width: Option<String>,
@@ -259,9 +291,9 @@ pub struct NetworkFlags {
     /// Activation of the output [default: sigmoid when the rows lie within 0 and 1, else linear]
     #[arg(long, value_name = "S")]
     pub output_activation: Option<Activation>,
-    /// Give the decoder weights of its own
-    #[arg(long)]
-    pub untied: bool,
+    /// Whether the decoder uses the encoder's weights, transposed; false gives it its own [default: true]
+    #[arg(long, value_name = "BOOL")]
+    pub tied: Option<bool>,
 }
 
 /// How to train.
@@ -274,10 +306,10 @@ pub struct TrainingFlags {
     /// Weight of the code loss, from 0 (a plain autoencoder) to 1 [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f32>,
-    /// Steps of fine-tuning, or such as '100 paper-epochs'
+    /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 5000]
     #[arg(long, value_name = "N")]
     pub steps: Option<Length>,
-    /// Steps of pretraining for each layer, likewise
+    /// Steps of pretraining for each layer, likewise [default: 300]
     #[arg(long, value_name = "N")]
     pub pretrain: Option<Length>,
     /// Rows in a batch [default: 200, or all when there are fewer]
@@ -301,6 +333,9 @@ pub struct TrainingFlags {
     /// Steps between two looks at the validation rows [default: 250]
     #[arg(long, value_name = "N")]
     pub validate_every: Option<u64>,
+    /// Validation rows looked at; the code loss costs the square of it [default: 4000]
+    #[arg(long, value_name = "N")]
+    pub validation_rows: Option<usize>,
     /// Stop after this many looks without improvement [default: never]
     #[arg(long, value_name = "N")]
     pub patience: Option<u64>,
@@ -399,9 +434,9 @@ pub struct Denoise {
     /// Where to write the cleaned rows: npy, csv, tsv or parquet
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Principal components of the codes to keep
-    #[arg(long, value_name = "M", default_value_t = 32)]
-    pub components: usize,
+    /// Principal components of the codes to keep [default: 32, or all of a shorter code]
+    #[arg(long, value_name = "M")]
+    pub components: Option<usize>,
     /// Clean rows to find the components with; by default the rows to clean
     #[arg(long, value_name = "DATA")]
     pub fit: Option<PathBuf>,

@@ -28,6 +28,12 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     let mut spec = KernelSpec::default();
     flags.kernel.apply(&mut spec)?;
     let spec = spec.with_seed(flags.seed);
+    if flags.kernel.prior.is_some() {
+        return Err(Error::setting("prior", "is a kernel matrix already: there is nothing to compute").into());
+    }
+    if flags.factors && !matches!(spec, KernelSpec::Pck(_)) {
+        return Err(Error::setting("factors", "only the probabilistic cluster kernel has sparse factors").into());
+    }
     let table = screen.timed("reading", || read_many(&flags.data, &flags.reading.options()))?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
@@ -38,10 +44,9 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
         })?;
         write_matrix(&Ideal::new(&labels.index), rows.clone(), flags, screen)?;
         spec.describe()
-    } else if flags.factors {
-        let KernelSpec::Pck(pck) = &spec else {
-            return Err(Error::setting("factors", "only the probabilistic cluster kernel has sparse factors").into());
-        };
+    } else if flags.factors
+        && let KernelSpec::Pck(pck) = &spec
+    {
         let fitted = screen.timed("fitting the kernel", || pck.fit(x.view()));
         let pck = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
         write_factors(&pck, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;

@@ -49,11 +49,16 @@ fn main() -> ExitCode {
             use std::io::Write;
             let text = if flags.global.json { value.to_string() } else { text };
             let text = if flags.global.quiet && !flags.global.json { String::new() } else { text };
-            // A reader that went away (`| head`) is no failure of ours.
-            if !text.is_empty() {
-                let _ = writeln!(std::io::stdout(), "{text}");
+            // A reader that went away (`| head`) is no failure of ours; a full disk is.
+            let mut out = std::io::stdout();
+            let written = if text.is_empty() { Ok(()) } else { writeln!(out, "{text}").and_then(|()| out.flush()) };
+            match written {
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    eprintln!("error: the result could not be printed: {e}");
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
             }
-            ExitCode::SUCCESS
         }
         Err(error) => {
             eprintln!("error: {}", message(&error, &flags.command));
@@ -63,6 +68,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
+    flags.command.refuse_overwriting()?;
     let converted = |value: Value| (format!("wrote {}", value["output"].as_str().unwrap_or_default()), value);
     match &flags.command {
         Command::Demo(demo) => demo::run(demo, screen),
@@ -88,12 +94,17 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
 /// The chain of what went wrong, in one line; settings are named as the flags are.
 fn message(error: &anyhow::Error, command: &Command) -> String {
     let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
-        Some(Error::Setting { name, message }) => format!("--{}: {message}", flag(name, command)),
-        // Some messages have several lines, with a drawing of the place; the words are enough.
-        _ => {
+        Some(Error::Setting { name, message }) => {
+            let message =
+                message.replace("max_components", "--max-components").replace("raise subset", "raise --subset");
+            format!("--{}: {message}", flag(name, command))
+        }
+        // A TOML error draws the place in several lines; its words are enough. Any other message is kept whole.
+        None if e.is::<toml::de::Error>() => {
             let words = |line: &&str| !line.is_empty() && !line.contains('|');
             e.to_string().lines().map(str::trim).filter(words).collect::<Vec<_>>().join(", ")
         }
+        _ => advice(&e.to_string().lines().map(str::trim).collect::<Vec<_>>().join(" ")),
     };
     let mut parts: Vec<String> = Vec::new();
     for part in error.chain().map(part) {
@@ -102,8 +113,12 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
             parts.push(part);
         }
     }
-    // Advice names the library's settings; these are the flags.
-    parts.join(": ").replace("max_components", "--max-components").replace("raise subset", "raise --subset")
+    parts.join(": ")
+}
+
+/// Advice in the library's words, with its settings named as the flags are.
+fn advice(message: &str) -> String {
+    message.replace("lower max_components", "lower --max-components").replace("raise subset", "raise --subset")
 }
 
 /// The flag that a setting of the library is given by: the same name but for these few.

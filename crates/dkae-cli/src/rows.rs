@@ -29,6 +29,20 @@ pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, cod
     Err(Error::Data(format!("{data}: {what} of {found} columns, but the model {model} takes {expected}{hint}")).into())
 }
 
+/// Refuses rows whose columns have other names, or the same in another order: their codes would mean nothing.
+pub fn check_names(data: &Path, found: Option<&[String]>, model: &Path, expected: Option<&[String]>) -> Result<()> {
+    let (Some(found), Some(expected)) = (found, expected) else { return Ok(()) };
+    let Some(i) = found.iter().zip(expected).position(|(a, b)| a != b) else { return Ok(()) };
+    let (data, model) = (data.display(), model.display());
+    Err(Error::Data(format!(
+        "{data}: feature {} is `{}`, but the model {model} was trained with `{}` there; bring the columns in its order",
+        i + 1,
+        found[i],
+        expected[i]
+    ))
+    .into())
+}
+
 /// All rows of a file, which must fit the model.
 pub fn read_for(model: (&Path, &Model), data: &Path, options: &ReadOptions, screen: Screen) -> Result<Table> {
     let mut options = options.clone();
@@ -36,6 +50,7 @@ pub fn read_for(model: (&Path, &Model), data: &Path, options: &ReadOptions, scre
     options.width = options.width.or(Some(model.1.input_width()));
     let table = screen.timed("reading", || read(data, &options))?;
     check_width(data, table.x.ncols(), model.0, model.1.input_width(), false)?;
+    check_names(data, table.names.as_deref(), model.0, model.1.about().names.as_deref())?;
     Ok(table)
 }
 

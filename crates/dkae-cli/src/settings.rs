@@ -82,18 +82,15 @@ impl Settings {
         let (network, training) = (&flags.network, &flags.training);
         let train = &mut recipe.train;
         if training.paper {
-            *train = Trainer { layers: std::mem::take(&mut train.layers), ..Trainer::paper() };
-            if train.layers.is_empty() {
-                train.layers = Trainer::paper().layers;
-            }
+            // What the paper decides; everything else in a settings file stays.
+            let Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, .. } = Trainer::paper();
+            *train = Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, ..train.clone() };
         }
         put(&mut train.layers, network.layers.clone());
         put(&mut train.hidden, network.hidden);
         put(&mut train.code, network.code);
         set(&mut train.output, network.output_activation);
-        if network.untied {
-            train.tied = false;
-        }
+        put(&mut train.tied, network.tied);
         put(&mut train.lambda, training.lambda);
         put(&mut train.steps, training.steps);
         put(&mut train.pretrain, training.pretrain);
@@ -104,6 +101,7 @@ impl Settings {
         set(&mut train.clip, training.clip);
         put(&mut train.noise, training.noise);
         put(&mut train.validate_every, training.validate_every);
+        put(&mut train.validation_rows, training.validation_rows);
         set(&mut train.patience, training.patience);
         put(&mut recipe.seed, training.seed);
         Ok(settings)
@@ -156,6 +154,14 @@ impl Settings {
         let mut recipe: toml::Table = toml::from_str(text)?;
         // The command's own keys are taken out, so that each side can refuse what it does not know.
         let own = ["data", "prior", "checkpoint-every"];
+        for place in [&["train"][..], &["kernel", "pck"], &["kernel", "rbf"]] {
+            let section = place.iter().try_fold(&recipe, |table, &key| table.get(key)?.as_table());
+            if section.is_some_and(|table| table.contains_key("seed") && table.get("seed") != recipe.get("seed")) {
+                let message =
+                    format!("[{}] has one of its own; set seed at the top: it seeds everything", place.join("."));
+                return Err(Error::setting("seed", message).into());
+            }
+        }
         let command: toml::Table = own.iter().filter_map(|&key| Some((key.to_owned(), recipe.remove(key)?))).collect();
         let Command { data, prior, checkpoint_every } = command.try_into()?;
         Ok(Settings { data, prior, checkpoint_every, recipe: recipe.try_into()? })
@@ -165,7 +171,7 @@ impl Settings {
     pub fn write(&self, path: &Path) -> Result<()> {
         let command =
             Command { data: self.data.clone(), prior: self.prior.clone(), checkpoint_every: self.checkpoint_every };
-        let mut table = toml::Table::try_from(&self.recipe)?;
+        let mut table = toml::Table::try_from(self.recipe.seeded())?;
         table.extend(toml::Table::try_from(&command)?);
         let text = toml::to_string_pretty(&table)?;
         dkae::data::atomic::write_atomically(path, |file| file.write_all(text.as_bytes()))?;
@@ -200,6 +206,8 @@ impl KernelFlags {
                 put(&mut pck.max_components, self.max_components);
                 put(&mut pck.subset, self.subset);
                 put(&mut pck.covariance, parse_name("covariance", self.covariance.as_deref())?);
+                put(&mut pck.tolerance, self.tolerance);
+                put(&mut pck.max_iterations, self.max_iterations);
                 put(&mut pck.start, parse_name("start", self.start.as_deref())?);
                 put(&mut pck.floor, parse_amount("floor", self.floor.as_deref(), Floor::Absolute, Floor::Relative)?);
             }
@@ -236,6 +244,8 @@ impl KernelFlags {
             ("covariance", self.covariance.is_some() && !pck, "pck"),
             ("floor", self.floor.is_some() && !pck, "pck"),
             ("start", self.start.is_some() && !pck, "pck"),
+            ("tolerance", self.tolerance.is_some() && !pck, "pck"),
+            ("max-iterations", self.max_iterations.is_some() && !pck, "pck"),
             ("rbf-width", self.rbf_width.is_some() && !rbf, "rbf"),
             ("degree", self.degree.is_some() && !polynomial, "polynomial"),
             ("gamma", self.gamma.is_some() && !polynomial, "polynomial"),

@@ -333,3 +333,44 @@ fn a_file_that_was_there_survives_a_failure() {
     assert!(!run(path, "encode m.dkae late.npy -o new.csv").status.success());
     assert!(!path.join("new.csv").exists());
 }
+
+#[test]
+fn a_cell_with_a_bar_is_shown_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bar.csv"), "a,b\n1,2\n3,x|y\n").unwrap();
+    let message = refused(folder.path(), "fit bar.csv -o m.dkae", 1);
+    assert!(message.contains("bar.csv") && message.contains("x|y"), "{message}");
+}
+
+#[test]
+fn an_output_that_is_also_an_input_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = std::fs::read(clouds(folder.path(), 60)).unwrap();
+    let message = refused(folder.path(), "fit clouds.csv --label kind -o clouds.csv", 2);
+    assert!(message.contains("--output") && message.contains("would be lost"), "{message}");
+    assert_eq!(std::fs::read(folder.path().join("clouds.csv")).unwrap(), before);
+}
+
+#[test]
+fn columns_in_another_order_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(clouds(folder.path(), 60)).unwrap();
+    done(
+        folder.path(),
+        "fit clouds.csv --label kind --restarts 2 --max-components 3 --layers 4 --steps 5 --pretrain 2 --batch 20 -o m.dkae",
+    );
+    std::fs::write(folder.path().join("other.csv"), text.replacen("a,b,", "b,a,", 1)).unwrap();
+    for command in ["encode m.dkae other.csv --label kind -o c.npy", "cluster m.dkae other.csv --label kind -o c.csv"] {
+        let message = refused(folder.path(), command, 1);
+        assert!(message.contains("feature 1 is `b`") && message.contains("`a`"), "{message}");
+    }
+}
+
+#[test]
+fn a_seed_of_its_own_in_a_section_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    std::fs::write(folder.path().join("s.toml"), "seed = 7\n[train]\nseed = 99\n").unwrap();
+    let message = refused(folder.path(), "fit clouds.csv --label kind --config s.toml -o m.dkae", 2);
+    assert!(message.contains("--seed") && message.contains("[train]"), "{message}");
+}

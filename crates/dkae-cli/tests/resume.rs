@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -60,19 +61,24 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
     done(folder.path(), &format!("{FIT} -o whole.dkae"));
     let arguments = format!("{FIT} --checkpoint-every 1000000 -o stopped.dkae");
     let arguments = arguments.replace("--checkpoint-every 25 ", "");
-    let child = dkae()
+    let mut child = dkae()
         .current_dir(folder.path())
         .args(arguments.split_whitespace())
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(400));
+    // Training has begun when the first phase's line is out.
+    let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("pretraining layer 1") {
+        assert!(reader.read_line(&mut said).unwrap() > 0, "ended early: {said}");
+    }
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the same command goes on from there"), "{}", stderr(&output));
+    reader.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("the same command goes on from there"), "{said}");
     assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae.checkpoint", "whole.dkae"]);
 
     // Other settings are refused, with the reason.

@@ -28,7 +28,7 @@ const MEASURED: usize = 4000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recipe {
-    /// Seed of everything random: the split, the kernel's starts, weights and batches. Default 7.
+    /// Seed of everything random: the split, the kernel's starts, weights and batches, whose own seeds it replaces. Default 7.
     pub seed: u64,
     /// Draw this many rows and use only those. Default all.
     pub take: Option<usize>,
@@ -228,6 +228,15 @@ impl Recipe {
         Ok(Prepared { split, parts, labels, preparation })
     }
 
+    /// The same recipe with its seed wherever one is used.
+    pub fn seeded(&self) -> Self {
+        Recipe {
+            kernel: self.kernel.clone().with_seed(self.seed),
+            train: Trainer { seed: self.seed, ..self.train.clone() },
+            ..self.clone()
+        }
+    }
+
     /// Fits the kernel on the training rows. `matrix` is a given kernel matrix of all raw rows, which then is the kernel.
     pub fn kernel(&self, prepared: &Prepared, matrix: Option<Precomputed>) -> Result<FittedKernel> {
         if self.train.lambda == 0.0 {
@@ -248,7 +257,7 @@ impl Recipe {
         if self.kernel == KernelSpec::Ideal {
             return if prepared.labels.is_some() { Ok(FittedKernel::Ideal) } else { Err(labels_missing()) };
         }
-        Ok(FittedKernel::Kernel(self.kernel.clone().with_seed(self.seed).fit(prepared.parts[0].view())?))
+        Ok(FittedKernel::Kernel(self.seeded().kernel.fit(prepared.parts[0].view())?))
     }
 
     /// Trains, and measures the model on every part.
@@ -263,11 +272,11 @@ impl Recipe {
     ) -> Result<Model> {
         let rows = |i: usize| Rows { x: prepared.parts[i].view(), prior: priors.map(|p| &*p[i]) };
         let validation = (prepared.parts[1].nrows() > 0).then(|| rows(1));
-        let trainer = Trainer { seed: self.seed, ..self.train.clone() };
+        let trainer = self.seeded().train;
         let mut model = trainer.fit_validated(rows(0), validation, checkpoint, observer)?;
         let figures = measure(&model, prepared, priors)?;
         let about = model.about_mut();
-        about.settings = serde_json::to_value(self).expect("settings are plain data");
+        about.settings = serde_json::to_value(self.seeded()).expect("settings are plain data");
         about.kernel = kernel.describe();
         about.shape = source.shape;
         about.names = source.names.map(<[String]>::to_vec);

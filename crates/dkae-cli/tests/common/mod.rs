@@ -26,7 +26,10 @@ pub fn refused(folder: &Path, arguments: &str, code: i32) -> String {
     let output = run(folder, arguments);
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "dkae {arguments}: {text}");
+    // The message is the last line; clap's usage errors say more.
     let message = text.lines().find(|l| l.starts_with("error: ")).unwrap_or_else(|| panic!("no message: {text}"));
+    assert!(code == 2 || text.trim_end().ends_with(message), "more than one line: {text}");
+    assert!(message.len() > "error: ".len() + 10, "nothing said: {text}");
     message.to_owned()
 }
 

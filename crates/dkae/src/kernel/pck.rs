@@ -274,7 +274,12 @@ impl Kernel for FittedPck {
     }
 
     fn describe(&self) -> String {
-        self.settings.describe()
+        let Summary { mixtures, converged, repaired, empty, .. } = self.summary;
+        let mut text = format!("{}; {converged} of {mixtures} mixtures converged", self.settings.describe());
+        if repaired > 0 || empty > 0 {
+            text += &format!(", {repaired} empty components started again, {empty} stayed empty");
+        }
+        text
     }
 }
 

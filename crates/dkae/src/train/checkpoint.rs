@@ -34,6 +34,8 @@ pub(super) struct Fingerprint {
     data: u64,
     /// Of a block of the prior.
     prior: u64,
+    /// Of the validation rows and a block of their prior; zeros without them.
+    validation: (u64, u64),
     version: String,
 }
 
@@ -50,20 +52,22 @@ struct Description {
 }
 
 impl Fingerprint {
-    pub fn of(settings: &Trainer, train: Rows) -> Self {
-        let mut prior = 0;
-        if let Some(p) = train.prior {
-            let some: Vec<usize> = (0..p.len()).step_by((p.len() / 32).max(1)).take(32).collect();
-            let mut block = ndarray::Array2::zeros((some.len(), some.len()));
-            p.block(&some, &some, block.view_mut());
-            prior = hash(block.iter());
-        }
+    pub fn of(settings: &Trainer, train: Rows, validation: Option<Rows>) -> Self {
+        let hash_prior = |rows: &Rows| {
+            rows.prior.map_or(0, |p| {
+                let some: Vec<usize> = (0..p.len()).step_by((p.len() / 32).max(1)).take(32).collect();
+                let mut block = ndarray::Array2::zeros((some.len(), some.len()));
+                p.block(&some, &some, block.view_mut());
+                hash(block.iter())
+            })
+        };
         Fingerprint {
             settings: settings.clone(),
             rows: train.x.nrows(),
             features: train.x.ncols(),
             data: hash(train.x.iter()),
-            prior,
+            prior: hash_prior(&train),
+            validation: validation.map_or((0, 0), |rows| (hash(rows.x.iter()), hash_prior(&rows))),
             version: env!("CARGO_PKG_VERSION").into(),
         }
     }
@@ -79,6 +83,8 @@ impl Fingerprint {
             "other settings"
         } else if (self.rows, self.features, self.data) != (other.rows, other.features, other.data) {
             "other training rows"
+        } else if self.validation.0 != other.validation.0 {
+            "other validation rows"
         } else {
             "another kernel"
         })

@@ -127,15 +127,12 @@ pub(super) struct State {
 }
 
 impl Trainer {
-    /// The paper's choices: sigmoid units throughout, a constant rate, batches drawn independently, 30 epochs of (n/k)^2
+    /// The paper's choices: sigmoid units (at the output for rows in [0, 1] only, which others could not reach), a constant rate, batches drawn independently, 30 epochs of (n/k)^2
     /// batches of pretraining per layer and 100 of fine-tuning. About a million steps at the paper's sizes.
     pub fn paper() -> Self {
         Trainer {
-            layers: LARGE.to_vec(),
-            batch: Some(BATCH),
             hidden: Activation::Sigmoid,
             code: Activation::Sigmoid,
-            output: Some(Activation::Sigmoid),
             batches: Batches::Independent,
             pretrain: Length::PaperEpochs(30),
             steps: Length::PaperEpochs(100),
@@ -175,7 +172,7 @@ impl Trainer {
             let message = format!("{batch} rows a batch, but there are {} training rows; use fewer", train.x.nrows());
             return Err(Error::setting("batch", message));
         }
-        let fingerprint = Fingerprint::of(self, train);
+        let fingerprint = Fingerprint::of(self, train, validation);
         let net = Autoencoder::new(architecture, self.seed)?;
         let mut state = State {
             phase: 0,
@@ -260,6 +257,16 @@ impl Trainer {
         self.noise.check()?;
         if self.validate_every == 0 {
             return Err(Error::setting("validate-every", "expected at least 1 step, found 0"));
+        }
+        if self.validation_rows < 2 {
+            let message = format!("expected at least 2 rows to compare, found {}", self.validation_rows);
+            return Err(Error::setting("validation-rows", message));
+        }
+        if self.patience == Some(0) {
+            return Err(Error::setting(
+                "patience",
+                "expected at least 1 look, found 0; leave it out to never stop early",
+            ));
         }
         if rows.x.nrows() == 0 {
             return Err(Error::Data(format!("there are no {part} rows")));
@@ -603,6 +610,8 @@ mod tests {
             (Trainer { clip: Some(0.0), ..small() }, "clip"),
             (Trainer { noise: Noise::Mask(1.0), ..small() }, "noise"),
             (Trainer { validate_every: 0, ..small() }, "validate-every"),
+            (Trainer { validation_rows: 0, ..small() }, "validation-rows"),
+            (Trainer { patience: Some(0), ..small() }, "patience"),
         ] {
             let message = refusal(trainer);
             assert!(message.contains(words), "{message}");
@@ -625,9 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_bounds_the_first_step() {
-        // Adam's first step does not depend on the gradient's size, so the bound shows in the moments: train with a tiny
-        // clip and without, and see that the two differ while both learn.
+    fn a_clip_changes_the_run_and_the_norm_is_over_all_tensors() {
         let (x, classes) = rows(60);
         let p = Ideal::new(&classes);
         let free = small().fit(x.view(), &p, &mut ()).unwrap();
