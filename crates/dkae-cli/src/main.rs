@@ -94,11 +94,7 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
 /// The chain of what went wrong, in one line; settings are named as the flags are.
 fn message(error: &anyhow::Error, command: &Command) -> String {
     let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
-        Some(Error::Setting { name, message }) => {
-            let message =
-                message.replace("max_components", "--max-components").replace("raise subset", "raise --subset");
-            format!("--{}: {message}", flag(name, command))
-        }
+        Some(Error::Setting { name, message }) => format!("--{}: {}", flag(name, command), advice(message)),
         // A TOML error draws the place in several lines; its words are enough. Any other message is kept whole.
         None if e.is::<toml::de::Error>() => {
             let words = |line: &&str| !line.is_empty() && !line.contains('|');
@@ -118,7 +114,9 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
 
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    message.replace("lower max_components", "lower --max-components").replace("raise subset", "raise --subset")
+    [("lower max_components", "lower --max-components"), ("raise subset", "raise --subset")]
+        .iter()
+        .fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
 }
 
 /// The flag that a setting of the library is given by: the same name but for these few.
