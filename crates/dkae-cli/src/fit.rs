@@ -105,7 +105,7 @@ fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, sc
         "{train} training, {validation} validation, {test} test rows of {} features",
         prepared.parts[0].ncols()
     ));
-    let matrix = settings.prior.as_deref().map(|path| read_matrix(path)).transpose()?;
+    let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
     let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
     let mut observer = screen.training();
