@@ -465,8 +465,8 @@ impl Run<'_> {
 }
 
 /// The peak rate when none is given: 2 / the widest layer, at most 0.005. Adam moves every weight by about the rate, so a
-/// unit's input moves by the rate times the number of its inputs: wide layers want small rates. Measured in
-/// docs/results.md.
+/// unit's input moves by the rate times the number of its inputs: wide layers want small rates. What
+/// was tried is in docs/results.md.
 fn default_rate(architecture: &Architecture) -> f64 {
     let widest = architecture.layers.iter().max().copied().unwrap_or(1);
     (2.0 / widest as f64).min(5e-3)
