@@ -13,6 +13,7 @@ mod precomputed;
 mod prior;
 mod rbf;
 mod screen;
+mod soft;
 mod spec;
 mod sum;
 

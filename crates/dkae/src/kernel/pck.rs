@@ -21,7 +21,7 @@ use crate::{Error, Result};
 use super::mixture::{Covariance, Mixture, Rows, Start};
 use super::posteriors::Posteriors;
 use super::screen::{Compact, Screen};
-use super::{Kernel, Prior};
+use super::{Kernel, Precomputed, Prior};
 
 /// The variance floor of the mixtures, which is added to every variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -263,7 +263,12 @@ impl FittedPck {
 
 impl Kernel for FittedPck {
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-        Ok(Box::new(self.posteriors(x)?))
+        let posteriors = self.posteriors(x)?;
+        // Of few rows P takes less memory than its factor, and a look-up instead of a product.
+        if size_of::<f32>() * posteriors.len().pow(2) <= posteriors.bytes() {
+            return Ok(Box::new(Precomputed::of(&posteriors)));
+        }
+        Ok(Box::new(posteriors))
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {

@@ -15,21 +15,21 @@
 //!
 //! A block of P is computed in tiles. Where rows are owned, P counts in how many mixtures two rows have the same owner:
 //! comparisons of short integers, side by side in wide vectors, and a few additions for what is shared. Where most is
-//! shared (few features, soft clusters), the tile is a product of dense matrices instead, some mixtures at a time.
+//! shared (few features, soft clusters), soft.rs multiplies dense matrices instead.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 use crate::math::dispatch::dispatched;
-use crate::math::{gemm, threads};
+use crate::math::threads;
 
-use super::{Factors, Prior};
+use super::{Factors, Prior, soft};
 
 /// One of several posteriors of a row under one mixture, or what precedes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The component's number within its mixture. In a head: the number of the mixture.
-    number: u16,
+    pub(super) number: u16,
     /// The posterior, in units of 1/65535. In a head: how many components follow.
     value: u16,
 }
@@ -43,9 +43,18 @@ impl Entry {
         Self { number: number as u16, value }
     }
 
-    fn posterior(self) -> f32 {
+    pub(super) fn posterior(self) -> f32 {
         f32::from(self.value) * (1.0 / Self::ONE) as f32
     }
+}
+
+/// Takes the next list of a row's entries: the mixture, and the entries of the components that share the row.
+#[inline(always)]
+pub(super) fn next_list<'a>(entries: &mut &'a [Entry]) -> Option<(usize, &'a [Entry])> {
+    let (head, rest) = entries.split_first()?;
+    let (shares, rest) = rest.split_at(usize::from(head.value));
+    *entries = rest;
+    Some((usize::from(head.number), shares))
 }
 
 /// In place of an owner: several components share the row. Components are numbered below 2^15.
@@ -80,10 +89,7 @@ pub struct Posteriors {
 }
 
 /// Rows and columns of a tile at most: what a byte can count. Bounds the scratch memory of [`Posteriors::between`].
-const TILE: usize = 256;
-
-/// Columns of F that a dense product takes at a time, at least; a mixture is never cut.
-const DENSE_COLUMNS: usize = 1024;
+pub(super) const TILE: usize = 256;
 
 /// More entries than this per row and mixture, and blocks are dense products. By the operations: a shared entry costs
 /// one pass over the columns of the tile, about what eight columns of F cost in a dense product, and a mixture has
@@ -131,9 +137,14 @@ impl Posteriors {
                 .sum::<usize>()
     }
 
+    /// The first column of each mixture, and the number of columns.
+    pub(super) fn firsts(&self) -> &[u32] {
+        &self.firsts
+    }
+
     /// The owner of each mixture for one row, and the entries of those mixtures that share it.
     #[inline(always)]
-    fn parts(&self, row: usize) -> (&[u16], &[Entry]) {
+    pub(super) fn parts(&self, row: usize) -> (&[u16], &[Entry]) {
         let (chunk, at, m) = (&self.chunks[row / CHUNK], row % CHUNK, self.mixtures());
         let begin = if at == 0 { 0 } else { chunk.ends[at - 1] as usize };
         (&chunk.owners[at * m..(at + 1) * m], &chunk.entries[begin..chunk.ends[at] as usize])
@@ -143,10 +154,8 @@ impl Posteriors {
     #[inline(always)]
     fn for_each_shared(&self, row: usize, mut each: impl FnMut(usize, u16, f32)) {
         let mut entries = self.parts(row).1;
-        while let Some((head, rest)) = entries.split_first() {
-            let (shares, rest) = rest.split_at(usize::from(head.value));
-            shares.iter().for_each(|entry| each(usize::from(head.number), entry.number, entry.posterior()));
-            entries = rest;
+        while let Some((mixture, shares)) = next_list(&mut entries) {
+            shares.iter().for_each(|entry| each(mixture, entry.number, entry.posterior()));
         }
     }
 
@@ -195,6 +204,9 @@ impl Posteriors {
     pub fn between(&self, rows: &[usize], other: &Posteriors, columns: &[usize], mut out: ArrayViewMut2<f32>) {
         assert_eq!(out.dim(), (rows.len(), columns.len()), "shape of out");
         assert_eq!(self.firsts, other.firsts, "both sides are posteriors under the same mixtures");
+        if self.soft {
+            return threads::run(|| soft::block((self, rows), (other, columns), out));
+        }
         // A small block is still cut in two for two threads, by its shape alone.
         let height = rows.len().div_ceil(2).clamp(1, TILE);
         threads::run(|| {
@@ -202,11 +214,7 @@ impl Posteriors {
                 |(mut out, rows)| {
                     let mut scratch = SCRATCH.take();
                     for (tile, columns) in out.axis_chunks_iter_mut(Axis(1), TILE).zip(columns.chunks(TILE)) {
-                        if self.soft {
-                            dense_tile((self, rows), (other, columns), &mut scratch, tile);
-                        } else {
-                            owner_tile((self, rows), (other, columns), &mut scratch, tile);
-                        }
+                        owner_tile((self, rows), (other, columns), &mut scratch, tile);
                     }
                     SCRATCH.set(scratch);
                 },
@@ -272,7 +280,7 @@ impl Prior for Posteriors {
 }
 
 /// Some rows of some posteriors.
-type Side<'a> = (&'a Posteriors, &'a [usize]);
+pub(super) type Side<'a> = (&'a Posteriors, &'a [usize]);
 
 /// What a tile needs besides its output; kept by each thread, so that a training step allocates nothing.
 #[derive(Default)]
@@ -284,8 +292,6 @@ struct Scratch {
     transposed: Vec<[f32; TILE]>,
     ends: Vec<u32>,
     lists: Vec<(u8, f32)>,
-    left: Vec<f32>,
-    right: Vec<f32>,
 }
 
 thread_local! {
@@ -400,31 +406,5 @@ fn list_shared((posteriors, rows): Side, ends: &mut Vec<u32>, lists: &mut Vec<(u
             lists[*place as usize] = (i as u8, value);
             *place += 1;
         });
-    }
-}
-
-/// A tile where most rows are shared: F is written out for some mixtures at a time and multiplied.
-fn dense_tile(left: Side, right: Side, scratch: &mut Scratch, mut out: ArrayViewMut2<f32>) {
-    let firsts = &left.0.firsts;
-    let scale = (1.0 / left.0.mixtures() as f64) as f32;
-    let mut lefts: Vec<_> = left.1.iter().map(|&row| left.0.row(row).peekable()).collect();
-    let mut rights: Vec<_> = right.1.iter().map(|&row| right.0.row(row).peekable()).collect();
-    let mut begin = 0;
-    while begin < left.0.columns() {
-        let end = firsts.iter().map(|&f| f as usize).find(|&f| f >= begin + DENSE_COLUMNS).unwrap_or(left.0.columns());
-        let k = end - begin;
-        for (rows, dense) in [(&mut lefts, &mut scratch.left), (&mut rights, &mut scratch.right)] {
-            dense.clear();
-            dense.resize(rows.len() * k, 0.0);
-            for (row, dense) in rows.iter_mut().zip(dense.chunks_exact_mut(k)) {
-                while let Some((column, value)) = row.next_if(|(column, _)| *column < end) {
-                    dense[column - begin] = value;
-                }
-            }
-        }
-        let view = |values, rows| ArrayView2::from_shape((rows, k), values).expect("sized above");
-        let (f, g) = (view(&scratch.left, left.1.len()), view(&scratch.right, right.1.len()));
-        gemm::sequential(scale, f, g.t(), if begin == 0 { 0.0 } else { 1.0 }, out.slice_mut(s![.., ..]));
-        begin = end;
     }
 }

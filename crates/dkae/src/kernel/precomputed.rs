@@ -1,6 +1,7 @@
 //! A kernel matrix that comes from elsewhere.
 //!
-//! This is the one prior that is n x n, because it was brought so. It is checked: square, finite and symmetric are
+//! This is the one prior that is n x n, because it was brought so (or has so few rows that its factor would take more
+//! memory). It is checked: square, finite and symmetric are
 //! required; a negative eigenvalue is a warning, because such a matrix is no inner product of any codes, though training
 //! comes as near to it as codes can. The smallest eigenvalue is exact (a full decomposition, in f64) up to 1000 rows; above,
 //! it is the smallest Ritz value of 100 Lanczos steps, which is never below the smallest eigenvalue, and close to it
@@ -73,6 +74,14 @@ impl Precomputed {
             ));
         }
         Ok((Self { matrix }, warnings))
+    }
+
+    /// The matrix of a prior. For few rows alone: where it takes no more memory than the prior itself.
+    pub(super) fn of(prior: &dyn Prior) -> Self {
+        let rows: Vec<usize> = (0..prior.len()).collect();
+        let mut matrix = Array2::zeros((rows.len(), rows.len()));
+        prior.block(&rows, &rows, matrix.view_mut());
+        Self { matrix }
     }
 
     /// The kernel of some of the rows, in this order; an error if there is no such row.
