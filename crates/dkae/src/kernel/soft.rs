@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::math::gemm;
 
-use super::posteriors::{Posteriors, SHARED, Side, TILE, next_list};
+use super::posteriors::{SHARED, Side, TILE, next_list};
 
 /// Columns of F in a range, at least; a mixture is never cut. The rows of a tile are then 1 MB, which stays in cache.
 const COLUMNS: usize = 1024;
@@ -162,6 +162,7 @@ fn write_out<'a>(
 mod tests {
     use super::super::analytic::tests::random;
     use super::super::pck::tests::dense;
+    use super::super::posteriors::Posteriors;
     use super::super::{Floor, Pck, Prior};
     use super::*;
     use crate::math::threads;

@@ -11,16 +11,15 @@
 //! Coordinates at a bound that point outwards by more than the last sweep's largest violation are left out ("shrunk") until
 //! the rest is solved; then all are looked at once more.
 //!
-//! All classes of a thread share one pass over the rows, so that a row comes from memory once for all of them. Rows are f32,
-//! w and the duals f64. The order of rows is drawn per sweep and is the same for all classes, so the result of a class does
-//! not depend on how classes are shared out over threads.
+//! Rows are f32, w and the duals f64. Every class has its own list of the rows that still take part, put in a new order
+//! for each sweep, so that late sweeps, over few rows, cost little, and classes can be shared out over threads.
 
 use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::Fit;
 use super::linear::{Hinge, LinearSvm, Problem};
-use crate::math::{rng, threads, vector};
+use crate::math::{rng, vector};
 use crate::progress::Progress;
 use crate::{Error, Result};
 
@@ -29,16 +28,23 @@ struct State<'a> {
     signs: &'a [f32],
     w: Vec<f64>,
     duals: Vec<f64>,
-    /// Whether each row still takes part.
-    active: Vec<bool>,
-    inactive: usize,
+    /// The rows; those that still take part come first.
+    rows: Vec<u32>,
+    active: usize,
     /// The largest and smallest projected gradient of the last sweep, which decide what is left out.
     above: f64,
     below: f64,
-    /// The same of this sweep.
-    max: f64,
-    min: f64,
     fit: Fit,
+}
+
+/// What all classes have in common.
+struct Terms<'a, 'b> {
+    problem: &'a Problem<'b>,
+    /// `Q_ii` of each row.
+    diagonal: Vec<f64>,
+    /// The upper bound U of a dual, and the additional diagonal D.
+    upper: f64,
+    extra: f64,
 }
 
 /// Solves every problem from zero duals and writes its weights.
@@ -56,47 +62,30 @@ pub(super) fn solve(
         Hinge::L2 => (f64::INFINITY, 0.5 / c),
     };
     let square = |row: ndarray::ArrayView1<f32>| row.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>();
-    let diagonal: Vec<f64> =
-        problem.x.rows().into_iter().map(|row| square(row) + problem.bias * problem.bias + extra).collect();
+    let diagonal = problem.x.rows().into_iter().map(|row| square(row) + problem.bias * problem.bias + extra).collect();
+    let terms = Terms { problem, diagonal, upper, extra };
     let mut states: Vec<State> = (0..problems)
         .map(|k| State {
             signs: problem.signs.row(k).to_slice().unwrap_or(&[]),
             w: vec![0.0; problem.width()],
             duals: vec![0.0; n],
-            active: vec![true; n],
-            inactive: 0,
+            rows: (0..n as u32).collect(),
+            active: n,
             above: f64::INFINITY,
             below: f64::NEG_INFINITY,
-            max: f64::NEG_INFINITY,
-            min: f64::INFINITY,
             fit: Fit { iterations: 0, converged: false },
         })
         .collect();
-    let share = problems.div_ceil(threads::count());
-    states.par_chunks_mut(share).try_for_each(|group| {
-        for sweep in 0..settings.max_iterations {
+    states.par_iter_mut().enumerate().with_max_len(1).try_for_each(|(k, state)| {
+        while !state.fit.converged && state.fit.iterations < settings.max_iterations {
             if progress.stop() {
                 return Err(Error::Interrupted);
             }
-            progress.step("linear SVM", sweep as u64, settings.max_iterations as u64);
-            let mut order: Vec<usize> = (0..n).collect();
-            rng::shuffle(&mut rng::stream(settings.seed, rng::Purpose::Descent, 0, sweep as u64), &mut order);
-            // Only rows that some class still looks at; the next one is on its way while this one is used.
-            order.retain(|&i| group.iter().any(|s| !s.fit.converged && s.active[i]));
-            for (place, &i) in order.iter().enumerate() {
-                if let Some(&next) = order.get(place + 1) {
-                    vector::prefetch(problem.row(next));
-                }
-                for state in group.iter_mut().filter(|s| !s.fit.converged && s.active[i]) {
-                    state.visit(i, problem.row(i), problem.bias, diagonal[i], upper, extra);
-                }
-            }
-            for state in group.iter_mut().filter(|s| !s.fit.converged) {
-                state.end_sweep(settings.tolerance);
-            }
-            if group.iter().all(|s| s.fit.converged) {
-                break;
-            }
+            progress.step("linear SVM", state.fit.iterations as u64, settings.max_iterations as u64);
+            let sweep = state.fit.iterations as u64;
+            let mut rng = rng::stream(settings.seed, rng::Purpose::Descent, k as u64, sweep);
+            rng::shuffle(&mut rng, &mut state.rows[..state.active]);
+            state.sweep(&terms, settings.tolerance);
         }
         Ok(())
     })?;
@@ -107,25 +96,59 @@ pub(super) fn solve(
 }
 
 impl State<'_> {
-    fn visit(&mut self, i: usize, row: &[f32], bias: f64, diagonal: f64, upper: f64, extra: f64) {
+    /// Visits every row that takes part once, and looks at how far from the optimum they were.
+    fn sweep(&mut self, terms: &Terms, tolerance: f64) {
+        let (mut max, mut min) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut place = 0;
+        while place < self.active {
+            // The next row is on its way while this one is used.
+            if let Some(&next) = self.rows.get(place + 1) {
+                vector::prefetch(terms.problem.row(next as usize));
+            }
+            match self.visit(terms, self.rows[place] as usize) {
+                Some(projected) => {
+                    max = max.max(projected);
+                    min = min.min(projected);
+                    place += 1;
+                }
+                None => {
+                    self.active -= 1;
+                    self.rows.swap(place, self.active);
+                }
+            }
+        }
+        self.fit.iterations += 1;
+        if max - min <= tolerance || max < min {
+            self.fit.converged = self.active == self.rows.len();
+            self.active = self.rows.len();
+            (self.above, self.below) = (f64::INFINITY, f64::NEG_INFINITY);
+        } else {
+            self.above = if max > 0.0 { max } else { f64::INFINITY };
+            self.below = if min < 0.0 { min } else { f64::NEG_INFINITY };
+        }
+    }
+
+    /// Moves the dual of a row to its optimum and returns the projected gradient there was; none if the row is to be
+    /// left out.
+    fn visit(&mut self, terms: &Terms, i: usize) -> Option<f64> {
+        let Terms { problem: Problem { bias, .. }, upper, extra, .. } = *terms;
+        let (row, diagonal) = (terms.problem.row(i), terms.diagonal[i]);
         let d = row.len();
         let (y, dual) = (f64::from(self.signs[i]), self.duals[i]);
         let gradient = y * (vector::dot(row, &self.w[..d]) + self.w[d] * bias) - 1.0 + extra * dual;
         let projected = if dual <= 0.0 {
             if gradient > self.above {
-                return self.leave_out(i);
+                return None;
             }
             gradient.min(0.0)
         } else if dual >= upper {
             if gradient < self.below {
-                return self.leave_out(i);
+                return None;
             }
             gradient.max(0.0)
         } else {
             gradient
         };
-        self.max = self.max.max(projected);
-        self.min = self.min.min(projected);
         // A row of zeros without intercept has no curvature under the hinge: its dual goes straight to the bound.
         let wanted = if diagonal > 0.0 { dual - gradient / diagonal } else { upper };
         if projected.abs() > 1e-12 {
@@ -135,28 +158,6 @@ impl State<'_> {
             vector::add_scaled(step, row, &mut self.w[..d]);
             self.w[d] += step * bias;
         }
-    }
-
-    fn leave_out(&mut self, i: usize) {
-        self.active[i] = false;
-        self.inactive += 1;
-    }
-
-    fn end_sweep(&mut self, tolerance: f64) {
-        self.fit.iterations += 1;
-        let (max, min) = (self.max, self.min);
-        (self.max, self.min) = (f64::NEG_INFINITY, f64::INFINITY);
-        if max - min <= tolerance || max < min {
-            if self.inactive == 0 {
-                self.fit.converged = true;
-            } else {
-                self.active.fill(true);
-                self.inactive = 0;
-                (self.above, self.below) = (f64::INFINITY, f64::NEG_INFINITY);
-            }
-            return;
-        }
-        self.above = if max > 0.0 { max } else { f64::INFINITY };
-        self.below = if min < 0.0 { min } else { f64::NEG_INFINITY };
+        Some(projected)
     }
 }
