@@ -54,6 +54,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     let mut recipe: Recipe = own.unwrap_or_default();
     flags.rows.apply(&mut recipe)?;
     recipe.seed = flags.seed.unwrap_or(recipe.seed);
+    recipe.check()?;
     if let Some(path) = &flags.output {
         check_output(path)?;
     }

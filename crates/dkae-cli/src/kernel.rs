@@ -28,6 +28,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     let mut spec = KernelSpec::default();
     flags.kernel.apply(&mut spec)?;
     let spec = spec.with_seed(flags.seed);
+    spec.check()?;
     if flags.kernel.prior.is_some() {
         return Err(Error::setting("prior", "is a kernel matrix already: there is nothing to compute").into());
     }

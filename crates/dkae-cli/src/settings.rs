@@ -104,7 +104,20 @@ impl Settings {
         put(&mut train.validation_rows, training.validation_rows);
         set(&mut train.patience, training.patience);
         put(&mut recipe.seed, training.seed);
+        settings.check()?;
         Ok(settings)
+    }
+
+    /// What can be wrong is found out before anything is read or computed.
+    fn check(&self) -> Result<()> {
+        if self.recipe.split_by.is_some() && self.data.group.is_none() {
+            let message = "needs a column that says the group of each row: give --group";
+            return Err(Error::setting("split-by", message).into());
+        }
+        if self.recipe.kernel == KernelSpec::Precomputed && self.prior.is_none() {
+            return Err(Error::setting("kernel", "a precomputed kernel needs its matrix: give --prior").into());
+        }
+        Ok(self.recipe.check()?)
     }
 }
 
@@ -214,13 +227,6 @@ impl KernelFlags {
             KernelSpec::Rbf(rbf) => {
                 let width = self.rbf_width.as_deref();
                 put(&mut rbf.width, parse_amount("rbf-width", width, Width::Value, Width::MedianFraction)?);
-                // A settings file can hold any number; the library would call it by its own name for it.
-                let (Width::Value(value) | Width::MedianFraction(value)) = rbf.width;
-                if !(value > 0.0 && value.is_finite()) {
-                    return Err(
-                        Error::setting("rbf-width", format!("expected a positive number, found {value}")).into()
-                    );
-                }
             }
             KernelSpec::Polynomial(polynomial) => {
                 put(&mut polynomial.degree, self.degree);

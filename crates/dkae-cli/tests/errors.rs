@@ -190,6 +190,44 @@ fn settings_out_of_range_are_named_as_flags() {
     classify("--train clouds.csv --label kind", &["required"]);
 }
 
+/// The file is not there: whoever looked at it first would complain about that.
+#[test]
+fn settings_are_checked_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for (flags, words) in [
+        ("--lambda 1.5", &["--lambda", "[0, 1]", "1.5"][..]),
+        ("--layers 8,0", &["--layers", "width 0"]),
+        ("--batch 1", &["--batch", "at least 2"]),
+        ("--rate 0", &["--rate", "positive"]),
+        ("--clip -1", &["--clip", "positive"]),
+        ("--noise mask:2", &["--noise", "[0, 1)"]),
+        ("--patience 0", &["--patience", "at least 1"]),
+        ("--validate-every 0", &["--validate-every", "at least 1"]),
+        ("--validation-rows 1", &["--validation-rows", "at least 2"]),
+        ("--subset 10 --max-components 20", &["--max-components", "subset of 10", "raise --subset"]),
+        ("--restarts 0", &["--restarts", "at least 1"]),
+        ("--max-iterations 0", &["--max-iterations", "at least 1"]),
+        ("--tolerance nan", &["--tolerance", "NaN"]),
+        ("--kernel polynomial --degree 0", &["--degree", "1 to 64"]),
+        ("--kernel polynomial --gamma -1", &["--gamma", "positive"]),
+        ("--split 0.5,0.5,0.5", &["--split", "sum to 1"]),
+        ("--split-by 1,2,3", &["--split-by", "--group"]),
+        ("--group g --split-by 1,1,3", &["--split-by", "different groups"]),
+        ("--take 0", &["--take", "at least 1"]),
+        ("--tfidf --svd 0", &["--svd", "at least 1"]),
+    ] {
+        fails(path, &format!("fit missing.csv {flags} -o x.dkae"), 2, words);
+    }
+    write(path, "s.toml", "[train]\npatience = 0\n");
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["patience", "at least 1"]);
+    write(path, "s.toml", "kernel = 'precomputed'\n");
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["--kernel", "--prior"]);
+    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
+    // With sound settings it is the file.
+    fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
+}
+
 #[test]
 fn too_few_rows_are_named_with_their_file() {
     let folder = fitted();

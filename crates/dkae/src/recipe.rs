@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::Preparation;
 use crate::data::scale::Scale;
 use crate::data::sparse::Csr;
-use crate::data::split::Split;
+use crate::data::split::{Split, check_fractions, check_groups};
 use crate::data::svd::Svd;
 use crate::data::tfidf::TfIdf;
 use crate::data::{Labels, Shape, Table};
@@ -162,6 +162,21 @@ fn labels_missing() -> Error {
 }
 
 impl Recipe {
+    /// All that can be wrong with the settings by themselves: to be found out before anything is read or computed.
+    pub fn check(&self) -> Result<()> {
+        check_fractions(self.split)?;
+        if let Some(groups) = &self.split_by {
+            check_groups(groups.each_ref().map(String::as_str))?;
+        }
+        for (name, count) in [("take", self.take), ("svd", self.svd)] {
+            if count == Some(0) {
+                return Err(Error::setting(name, "expected at least 1, found 0"));
+            }
+        }
+        self.kernel.check()?;
+        self.train.check()
+    }
+
     /// Splits and prepares rows; everything is fitted on the training part.
     pub fn prepare(&self, source: &Source) -> Result<Prepared> {
         self.prepare_split(source, self.split(source.x.len(), source.groups)?)

@@ -93,7 +93,13 @@ impl Pck {
     /// Fits all mixtures on a subset of `x`.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedPck> {
         let n = x.nrows();
-        self.check(n)?;
+        self.check()?;
+        if self.max_components > n {
+            let g = self.max_components;
+            return Err(Error::Data(format!(
+                "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
+            )));
+        }
         let mut drawn = rng::sample(&mut rng::stream(self.seed, Purpose::Subset, 0, 0), n, self.subset.min(n));
         drawn.sort_unstable();
         let rows = Rows::new(x.select(Axis(0), &drawn).view(), self.covariance)?;
@@ -160,7 +166,8 @@ impl Pck {
         })
     }
 
-    fn check(&self, n: usize) -> Result<()> {
+    /// All that can be wrong with the settings by themselves.
+    pub fn check(&self) -> Result<()> {
         let Self { restarts, max_components: g, subset, .. } = *self;
         if restarts == 0 {
             return Err(Error::setting("restarts", "must be at least 1, got 0"));
@@ -175,11 +182,6 @@ impl Pck {
                     "{g} components cannot start at different rows of a subset of {subset}; raise subset or lower max_components"
                 ),
             ));
-        }
-        if g > n {
-            return Err(Error::Data(format!(
-                "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
-            )));
         }
         let mixtures = restarts.saturating_mul(g - 1);
         if mixtures > 65_535 {

@@ -60,6 +60,17 @@ impl KernelSpec {
         })
     }
 
+    /// All that can be wrong with the settings by themselves, before there are rows.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Pck(settings) => settings.check(),
+            Self::Rbf(settings) => settings.check(),
+            Self::Polynomial(settings) => settings.check(),
+            Self::Sum(settings) => settings.check(),
+            Self::Linear | Self::Cosine | Self::Ideal | Self::Precomputed => Ok(()),
+        }
+    }
+
     /// The same kernel with this seed for all that is random in it.
     pub fn with_seed(mut self, seed: u64) -> Self {
         match &mut self {
