@@ -15,6 +15,7 @@ use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Fit;
+use crate::inspect::{NO_HEADER, header};
 use crate::screen::{Screen, seconds};
 use crate::settings::Settings;
 
@@ -49,6 +50,11 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         }
         false => {
             let table = screen.timed("reading", || read_many(&flags.data, &settings.data))?;
+            match header(&flags.data[0], settings.data.format, &table)? {
+                Some(true) => screen.say("the first row names the columns"),
+                Some(false) => screen.say(NO_HEADER),
+                None => {}
+            }
             fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
         }
     };

@@ -117,6 +117,33 @@ fn inspect_tells_what_is_in_a_file() {
     assert_eq!([&value["missing"], &value["infinite"]], [1, 1]);
 }
 
+#[test]
+fn a_file_without_a_header_is_said_to_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    // Years as column names: numbers, so the row is data unless it is said to be a header.
+    let text = std::fs::read_to_string(folder.path().join("clouds.csv")).unwrap();
+    let years = text.lines().skip(1).map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");
+    let text: String = ["2001,2002,2003,2004,2005,2006,2007,2008\n".to_owned()].into_iter().chain(years).collect();
+    std::fs::write(folder.path().join("years.csv"), text).unwrap();
+
+    let words = ["no header: columns are numbered", "--header true"];
+    let text = done(folder.path(), "inspect years.csv");
+    assert!(words.iter().all(|w| text.contains(w)) && text.contains("61 of 8 features"), "{text}");
+    let text = done(folder.path(), "inspect years.csv --header true");
+    assert!(text.contains("2001, 2002, 2003") && text.contains("60 of 8") && !text.contains("no header"), "{text}");
+    assert_eq!(json(&done(folder.path(), "inspect years.csv --json"))["header"], false);
+    assert_eq!(json(&done(folder.path(), "inspect clouds.csv --label kind --json"))["header"], true);
+
+    let fit = |file: &str| {
+        stderr(&run(folder.path(), &format!("fit {file} --lambda 0 --layers 4 --steps 2 --pretrain 1 -o m.dkae")))
+    };
+    let text = fit("years.csv");
+    assert!(words.iter().all(|w| text.contains(w)), "{text}");
+    let text = fit("clouds.csv --label kind");
+    assert!(text.contains("the first row names the columns") && !text.contains("no header"), "{text}");
+}
+
 /// One run of every command that is quick.
 const EVERY: [&str; 12] = [
     "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 8,4 --pretrain 2 --steps 5 -o other.dkae",

@@ -175,6 +175,7 @@ impl Checkpoint {
 
     /// Removes the file: the run is over.
     pub fn remove(&self) -> Result<()> {
+        crate::data::atomic::remove_stale(&self.path);
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&self.path)(e)),
             _ => Ok(()),
