@@ -163,6 +163,12 @@ pub struct Reading {
     /// Features of svmlight rows; by default the largest index
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
+    /// Read missing and infinite values rather than refuse the file at once; nothing is learned from them
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub allow_missing: Option<bool>,
+    /// The most bytes that sparse rows may take once made dense [default: 2147483648]
+    #[arg(long, value_name = "BYTES")]
+    pub dense_limit: Option<usize>,
 }
 
 /// The settings of a fit; what is not given is taken from --config, or else the default.
@@ -174,6 +180,7 @@ Examples:
   dkae fit clouds.csv.gz --label label --drop-label 0 --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
   dkae fit counts.svm.gz --tfidf --svd 20 --scale standard -o texts.dkae
   dkae fit rows.npy --kernel rbf --rbf-width 15% -o rbf.dkae
+  dkae fit rows.npy --kernel 0.5*pck+rbf -o both.dkae
   dkae fit rows.npy --lambda 0 --noise mask:0.2 -o denoising.dkae
   dkae fit rows.npy --config settings.toml --steps 10000 -o long.dkae
 
@@ -231,7 +238,7 @@ pub struct RowFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelFlags {
-    /// pck, rbf, linear, polynomial, cosine or ideal (needs labels) [default: pck]
+    /// pck, rbf, linear, polynomial, cosine, ideal (needs labels), or a weighted sum such as 0.5*pck+rbf [default: pck]
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// A kernel matrix of all rows (npy, csv, parquet) instead

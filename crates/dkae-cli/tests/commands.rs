@@ -197,6 +197,38 @@ fn a_settings_file_gives_the_same_model_as_the_flags() {
 }
 
 #[test]
+fn a_sum_of_kernels_is_learned_from() {
+    let folder = fitted();
+    let kernel = "--kernel 0.5*pck+rbf --rbf-width 50% --restarts 2 --max-components 4";
+    done(
+        folder.path(),
+        &format!("fit clouds.csv --label kind {kernel} --layers 8,4 --steps 20 --pretrain 5 -o sum.dkae"),
+    );
+    let text = done(folder.path(), "inspect sum.dkae");
+    assert!(text.contains("sum: 0.5 x (probabilistic") && text.contains("+ 1 x (radial basis"), "{text}");
+    done(folder.path(), &format!("kernel clouds.csv --label kind {kernel} -o p.npy"));
+    let p = rows(folder.path(), "p.npy");
+    let diagonal = p.diag().mean().unwrap();
+    assert!((diagonal - 1.5).abs() < 1e-3, "each kernel has a mean diagonal of 1: {diagonal}");
+}
+
+#[test]
+fn what_to_make_of_gaps_and_of_sparse_rows_are_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("s.svm"), "1 1:2 5:1\n2 2:1\n").unwrap();
+    done(path, "inspect s.svm --dense-limit 40");
+    assert!(refused(path, "inspect s.svm --dense-limit 39", 1).contains("s.svm"));
+    std::fs::write(path.join("gaps.csv"), "a,b\n1,\n3,4\n5,6\n").unwrap();
+    let refusal = |flags: &str| refused(path, &format!("fit gaps.csv {flags} --lambda 0 --split 1,0,0 -o m.dkae"), 1);
+    assert!(refusal("").contains("a missing value"));
+    // It is read, and then nothing can be learned from it.
+    let message = refusal("--allow-missing --scale none");
+    assert!(message.contains("NaN") && message.contains("must be finite"), "{message}");
+    assert!(refusal("--allow-missing=false").contains("a missing value"));
+}
+
+#[test]
 fn an_unknown_setting_in_a_file_is_refused() {
     let folder = fitted();
     for (text, word) in [

@@ -35,11 +35,12 @@ pub enum Floor {
 
 /// The settings of the probabilistic cluster kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pck {
     /// Random starts of each size of mixture, Q; 30 by default.
     pub restarts: usize,
     /// Components of the largest mixtures, G: sizes go from 2 to this; 30 by default.
+    #[serde(alias = "max_components")]
     pub max_components: usize,
     /// Rows that mixtures are fitted on, drawn from the data; 200 by default. All rows if there are fewer.
     pub subset: usize,
@@ -53,6 +54,7 @@ pub struct Pck {
     /// EM stops when the mean log-likelihood of a row changes by less than this; 0.001 by default.
     pub tolerance: f64,
     /// EM stops after this many iterations in any case; 100 by default.
+    #[serde(alias = "max_iterations")]
     pub max_iterations: usize,
     /// Chooses the subset and the starts; 0 by default.
     pub seed: u64,

@@ -7,6 +7,7 @@ mod evaluate;
 mod loss;
 mod observe;
 mod schedule;
+mod short;
 mod step;
 mod trainer;
 

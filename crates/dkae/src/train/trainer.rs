@@ -15,6 +15,7 @@ use super::checkpoint::{Checkpoint, Fingerprint};
 use super::evaluate::evaluate;
 use super::observe::{Event, Observer, Phase};
 use super::schedule::{Length, Schedule};
+use super::short;
 use super::step::{Losses, Workspace};
 use crate::data::Shape;
 use crate::kernel::Prior;
@@ -47,6 +48,7 @@ pub struct Trainer {
     /// Whether the decoder uses the encoder's weights, transposed. Default true.
     pub tied: bool,
     /// Weight of the code loss, in [0, 1]; 0 is the plain stacked autoencoder. Default 0.1.
+    #[serde(serialize_with = "short::number")]
     pub lambda: f32,
     /// Rows in a batch. Default 200, or all when there are fewer.
     pub batch: Option<usize>,
@@ -61,6 +63,7 @@ pub struct Trainer {
     /// How the rate changes. Default warm-up, then cosine.
     pub schedule: Schedule,
     /// Largest norm of the gradient; longer ones are shortened. Default no limit.
+    #[serde(serialize_with = "short::option")]
     pub clip: Option<f32>,
     /// Noise on the inputs. Default none.
     pub noise: Noise,
