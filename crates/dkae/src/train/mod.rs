@@ -13,7 +13,7 @@ mod trainer;
 
 pub use adam::Adam;
 pub use batches::{Batches, Noise};
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Standing};
 pub use evaluate::evaluate;
 pub use observe::{Event, Observer, Phase};
 pub use schedule::{Length, Schedule};
