@@ -61,7 +61,9 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     let model = match (model, &checkpoint) {
         (Err(e), Some(checkpoint)) if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) => {
             let saved = checkpoint.path.display();
-            return Err(e.context(format!("progress is saved in {saved}: the same command goes on from there")));
+            return Err(
+                e.context(format!("stopped; progress is saved in {saved}; to resume, give the same command again"))
+            );
         }
         (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
     };

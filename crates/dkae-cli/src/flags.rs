@@ -28,7 +28,10 @@ Examples:
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --model my.dkae         a linear SVM on the codes
-  dkae inspect my.dkae                           what is in a file";
+  dkae inspect my.dkae                           what is in a file
+
+Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count
+rows, columns and lines from 1, as editors do.";
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -405,7 +408,7 @@ pub struct Kernel {
     /// Where to write the matrix
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Only between these rows: a range from 0 such as 0..500
+    /// Only between these rows: 0..500 are the first 500 (counted from 0, the last left out)
     #[arg(long, value_name = "A..B")]
     pub rows: Option<String>,
     /// Write the factors F of P = F F^T instead, as svmlight
@@ -475,7 +478,7 @@ pub struct Walk {
     /// The row to start from, counted from 0
     #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
     pub from: Option<usize>,
-    /// The row to arrive at
+    /// The row to arrive at, counted from 0
     #[arg(long, value_name = "J", requires = "from")]
     pub to: Option<usize>,
     /// Walk between centroids of this many clusters of codes instead

@@ -6,12 +6,17 @@ use anyhow::Result;
 use dkae::data::read::{Format, detect_format, read};
 use dkae::data::{Shape, Table};
 use dkae::net::Model;
+use dkae::train::{Checkpoint, Standing};
 use serde_json::{Value, json};
 
 use crate::flags::Inspect;
+use crate::rows::is_model;
 
 pub fn run(flags: &Inspect) -> Result<(String, Value)> {
     if is_model(&flags.file) {
+        if let Some(standing) = Checkpoint::standing(&flags.file)? {
+            return Ok(checkpoint(&flags.file, &standing));
+        }
         return Ok(model(&Model::load(&flags.file)?));
     }
     let mut options = flags.reading.options();
@@ -31,13 +36,21 @@ pub fn header(path: &Path, format: Option<Format>, table: &Table) -> Result<Opti
 pub const NO_HEADER: &str =
     "no header: columns are numbered, and the first row is data; if it holds names, give --header true";
 
-/// Models are safetensors: eight bytes with the length of a JSON header, then the header.
-fn is_model(path: &Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 9];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
-        && start[8] == b'{'
-        && start[5..8] == [0, 0, 0]
+fn checkpoint(path: &Path, standing: &Standing) -> (String, Value) {
+    let Standing { version, phase, step, rows, features } = standing;
+    let name = path.to_string_lossy();
+    let output = name.strip_suffix(".checkpoint").map_or("MODEL", |model| model);
+    let lines = [
+        format!("checkpoint of an unfinished fit by dkae {version}"),
+        format!("rows       {} of {features} features", thousands(*rows)),
+        format!("stands at  {phase}, step {step}"),
+        format!("to resume  give the same command again: dkae fit ... -o {output}"),
+    ];
+    let value = json!({
+        "kind": "checkpoint", "version": version, "phase": phase.to_string(), "step": step, "rows": rows,
+        "features": features, "output": output,
+    });
+    (lines.join("\n"), value)
 }
 
 fn model(model: &Model) -> (String, Value) {

@@ -73,7 +73,7 @@ fn rows(range: Option<&str>, n: usize) -> Result<Range<usize>> {
     };
     let range = number(from, 0)?..number(to, n)?;
     if range.start >= range.end || range.end > n {
-        return Err(bad(format!(", and the file has {n} rows")).into());
+        return Err(bad(format!(", and the file has {n} rows, counted from 0")).into());
     }
     Ok(range)
 }

@@ -229,6 +229,40 @@ fn what_to_make_of_gaps_and_of_sparse_rows_are_flags() {
 }
 
 #[test]
+fn the_papers_choices_go_by_one_name_and_flags_go_before_them() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    let fit = "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 4,2 --batch 21 --paper";
+    done(folder.path(), &format!("{fit} -o p.dkae"));
+    let value = json(&done(folder.path(), "inspect p.dkae --json"));
+    let train = &value["about"]["settings"]["train"];
+    for (key, choice) in [
+        ("hidden", "sigmoid"),
+        ("code", "sigmoid"),
+        ("batches", "independent"),
+        ("schedule", "constant"),
+        ("pretrain", "30 paper-epochs"),
+        ("steps", "100 paper-epochs"),
+    ] {
+        assert_eq!(train[key], choice, "{key}");
+    }
+    assert_eq!((&train["rate"], &train["tied"]), (&0.001.into(), &true.into()));
+    assert_eq!(
+        (&value["architecture"]["hidden"], &value["architecture"]["code"]),
+        (&"sigmoid".into(), &"sigmoid".into())
+    );
+    // 42 training rows in batches of 21: (42/21)^2 = 4 batches in an epoch.
+    let history = value["about"]["history"].as_array().unwrap().clone();
+    let last = |phase: u64| history.iter().filter(|r| r["phase"] == phase).filter_map(|r| r["step"].as_u64()).max();
+    assert_eq!([last(0), last(1), last(2)], [Some(120), Some(120), Some(400)]);
+
+    done(folder.path(), &format!("{fit} --hidden tanh --steps 3 -o f.dkae"));
+    let value = json(&done(folder.path(), "inspect f.dkae --json"));
+    let train = &value["about"]["settings"]["train"];
+    assert_eq!((&train["hidden"], &train["code"], &train["steps"]), (&"tanh".into(), &"sigmoid".into(), &"3".into()));
+}
+
+#[test]
 fn an_unknown_setting_in_a_file_is_refused() {
     let folder = fitted();
     for (text, word) in [

@@ -81,7 +81,16 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
     assert!(kill.success());
     reader.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on from there"), "{said}");
+    let message = said.lines().last().unwrap_or_default();
+    let expected =
+        "error: stopped; progress is saved in stopped.dkae.checkpoint; to resume, give the same command again";
+    assert_eq!(message, expected, "{said}");
+    let text = done(folder.path(), "inspect stopped.dkae.checkpoint");
+    for words in ["checkpoint of an unfinished fit", "of 8 features", "pretraining layer", "-o stopped.dkae"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let message = refused(folder.path(), "encode stopped.dkae.checkpoint clouds.csv --label kind -o c.npy", 1);
+    assert!(message.contains("checkpoint of an unfinished run, not a model"), "{message}");
     assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae.checkpoint", "whole.dkae"]);
 
     // Other settings are refused, with the reason.

@@ -154,7 +154,8 @@ impl Pck {
             mixtures.push(mixture);
         }
         Ok(FittedPck {
-            settings: self.clone(),
+            // As many rows as were drawn, should there have been fewer than asked for.
+            settings: Pck { subset: drawn.len(), ..self.clone() },
             width: x.ncols(),
             screen: Screen {
                 squares: self.covariance != Covariance::Tied,
@@ -450,6 +451,14 @@ pub(super) mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_fitted_kernel_tells_how_many_rows_it_was_fitted_on() {
+        let x = random(40, 3, 1);
+        let fitted = |subset| Pck { restarts: 2, max_components: 3, subset, ..Pck::default() }.fit(x.view()).unwrap();
+        assert!(fitted(200).describe().contains("fitted on 40 rows"), "{}", fitted(200).describe());
+        assert!(fitted(30).describe().contains("fitted on 30 rows"), "{}", fitted(30).describe());
     }
 
     #[test]
