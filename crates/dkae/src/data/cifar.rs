@@ -83,8 +83,11 @@ mod tests {
     fn bad_files_are_refused_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let read = |bytes: &[u8]| message(read(write(&folder, "a.bin", bytes), &ReadOptions::default()));
-        assert!(read(&[record(1, 1), record(10, 1)].concat()).contains("a.bin, row 2: label 10 is not one of 0 to 9"));
-        assert!(read(&[record(1, 1), vec![1; 100]].concat()).contains("row 2: the file ends in the middle"));
+        assert!(
+            read(&[record(1, 1), record(10, 1)].concat())
+                .contains("a.bin, row 2 (from 1): label 10 is not one of 0 to 9")
+        );
+        assert!(read(&[record(1, 1), vec![1; 100]].concat()).contains("row 2 (from 1): the file ends in the middle"));
         assert!(read(&[]).contains("no rows"));
     }
 

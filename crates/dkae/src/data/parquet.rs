@@ -416,11 +416,11 @@ mod tests {
         says(options("no", &[]), "label:");
         says(
             options("hole", &["list", "nested", "word", "kind"]),
-            "row 2, column 12 (`hole`): the label or group is missing",
+            "row 2 (from 1), column 12 (`hole`): the label or group is missing",
         );
         let path = fixture("holes.parquet");
         let m = message(read(&path, &ReadOptions::default()));
-        assert!(m.contains("holes.parquet, row 2, feature 1 (`a`): a missing value"), "{m}");
+        assert!(m.contains("holes.parquet, row 2 (from 1), feature 1 (`a`): a missing value"), "{m}");
         let allowed = ReadOptions { allow_missing: true, ..ReadOptions::default() };
         assert!(read(&path, &allowed).unwrap().x[[1, 0]].is_nan());
 
