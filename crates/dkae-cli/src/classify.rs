@@ -21,7 +21,7 @@ use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::{Classify, KernelFlags, Method};
-use crate::rows::{check_width, classify, encode, table};
+use crate::rows::{check_names, check_width, classify, compare_names, encode, table};
 use crate::screen::Screen;
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
@@ -54,6 +54,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     let mut recipe: Recipe = own.unwrap_or_default();
     flags.rows.apply(&mut recipe)?;
     recipe.seed = flags.seed.unwrap_or(recipe.seed);
+    recipe.check()?;
     if let Some(path) = &flags.output {
         check_output(path)?;
     }
@@ -78,12 +79,22 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         return Err(Error::setting("split", "leaves no rows to choose settings by or none to test on").into());
     }
     let numbers = [&split.train, &split.validation, &split.test].map(|part| labels.select(part).index);
+    let file = flags.train.as_ref().unwrap_or_else(|| &flags.data[0]);
+    if let (Some(&class), true) = (numbers[0].first(), flags.method != Method::Knn)
+        && numbers[0].iter().all(|&other| other == class)
+    {
+        let (file, n, name) = (file.display(), numbers[0].len(), &labels.names[class as usize]);
+        let message = format!(
+            "{file}: all {n} training rows are of class `{name}`; a support vector machine needs at least two classes"
+        );
+        return Err(Error::Data(message).into());
+    }
     let test_rows = split.test.clone();
     let parts = match &model {
         None => recipe.prepare_split(&Source::from(&rows), split)?.parts,
         Some((path, model)) => {
-            let file = flags.train.as_ref().unwrap_or_else(|| &flags.data[0]);
             check_width(file, rows.x.ncols(), path, model.input_width(), false)?;
+            check_names(file, rows.names.as_deref(), path, model.about().names.as_deref())?;
             let [a, b, c] = [split.train, split.validation, split.test].map(|part| {
                 if part.is_empty() {
                     return Ok(Array2::zeros((0, model.code_width())));
@@ -149,6 +160,7 @@ fn from_files(
     seed: u64,
     screen: Screen,
 ) -> Result<(Table, Split)> {
+    let mut names: Option<Option<Vec<String>>> = None;
     let mut read_next = |path: &Path| -> Result<Table> {
         let table = screen.timed("reading", || read(path, &options))?;
         if table.labels.is_none() {
@@ -161,6 +173,12 @@ fn from_files(
             let (found, width) = (table.x.ncols(), options.width.unwrap_or(0));
             let message = format!("{}: rows of {found} features, but the training rows have {width}", path.display());
             return Err(Error::Data(message).into());
+        }
+        match &names {
+            None => names = Some(table.names.clone()),
+            Some(first) => {
+                compare_names(path, table.names.as_deref(), &format!("{} has", train.display()), first.as_deref())?;
+            }
         }
         Ok(table)
     };
@@ -196,7 +214,8 @@ fn from_files(
             labels.index.push(place as u32);
         }
     }
-    Ok((Table { x, labels: Some(labels), shape: tables[0].shape, ..Table::default() }, split))
+    let (shape, names) = (tables[0].shape, tables[0].names.clone());
+    Ok((Table { x, labels: Some(labels), names, shape, groups: None }, split))
 }
 
 fn part<'a>(parts: &'a [Array2<f32>; 3], numbers: &'a [Vec<u32>; 3], i: usize) -> Part<'a> {

@@ -3,16 +3,15 @@
 use anyhow::Result;
 use dkae::code::KMeans;
 use dkae::data::{Labels, stream};
-use dkae::net::Model;
 use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{encode, read_for, table};
+use crate::rows::{encode, load_model, read_for, table};
 use crate::screen::Screen;
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
-    let model = Model::load(&flags.model)?;
+    let model = load_model(&flags.model, &flags.data)?;
     let mut sink = stream::create(&flags.output, 1, Some(&["cluster".to_owned()]))?;
     let rows = read_for((&flags.model, &model), &flags.data, &flags.reading.options(), screen)?;
     let codes = encode(&model, rows.x.view(), screen)?;

@@ -3,12 +3,11 @@
 use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::stream;
-use dkae::net::Model;
 use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
-use crate::rows::{BLOCK, check_names, check_width};
+use crate::rows::{BLOCK, check_names, check_width, load_model};
 use crate::screen::{Screen, stop_requested};
 
 /// What to do to the rows.
@@ -20,7 +19,7 @@ pub enum Direction {
 }
 
 pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
-    let model = Model::load(&flags.model)?;
+    let model = load_model(&flags.model, &flags.data)?;
     let (input, output, name): (_, _, fn(usize) -> String) = match direction {
         Direction::Encode => (model.input_width(), model.code_width(), |i| format!("code{}", i + 1)),
         Direction::Decode => (model.code_width(), model.input_width(), |i| format!("feature{}", i + 1)),

@@ -6,18 +6,17 @@ use anyhow::Result;
 use dkae::code::{Pca, PcaModel};
 use dkae::math::threads;
 use dkae::metrics::mean_squared_error;
-use dkae::net::Model;
 use dkae::train::Noise;
 use ndarray::{Array2, ArrayView2};
 use serde_json::{Value, json};
 
 use crate::flags::Denoise;
-use crate::rows::{by_blocks, read_for, write};
+use crate::rows::{by_blocks, load_model, read_for, write};
 use crate::screen::Screen;
 
 pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     flags.noise.check()?;
-    let model = Model::load(&flags.model)?;
+    let model = load_model(&flags.model, &flags.data)?;
     // A wrong name is found out now rather than after the work.
     dkae::data::stream::create(&flags.output, model.input_width(), None)?;
     let options = flags.reading.options();

@@ -15,6 +15,7 @@ use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Fit;
+use crate::inspect::{NO_HEADER, header};
 use crate::screen::{Screen, seconds};
 use crate::settings::Settings;
 
@@ -49,13 +50,20 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         }
         false => {
             let table = screen.timed("reading", || read_many(&flags.data, &settings.data))?;
+            match header(&flags.data[0], settings.data.format, &table)? {
+                Some(true) => screen.say("the first row names the columns"),
+                Some(false) => screen.say(NO_HEADER),
+                None => {}
+            }
             fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
         }
     };
     let model = match (model, &checkpoint) {
         (Err(e), Some(checkpoint)) if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) => {
             let saved = checkpoint.path.display();
-            return Err(e.context(format!("progress is saved in {saved}: the same command goes on from there")));
+            return Err(
+                e.context(format!("stopped; progress is saved in {saved}; to resume, give the same command again"))
+            );
         }
         (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
     };

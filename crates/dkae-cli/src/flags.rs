@@ -28,7 +28,10 @@ Examples:
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --model my.dkae         a linear SVM on the codes
-  dkae inspect my.dkae                           what is in a file";
+  dkae inspect my.dkae                           what is in a file
+
+Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count
+rows, columns and lines from 1, as editors do.";
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -163,6 +166,12 @@ pub struct Reading {
     /// Features of svmlight rows; by default the largest index
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
+    /// Read missing and infinite values rather than refuse the file at once; nothing is learned from them
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    pub allow_missing: Option<bool>,
+    /// The most bytes that sparse rows may take once made dense [default: 2147483648]
+    #[arg(long, value_name = "BYTES")]
+    pub dense_limit: Option<usize>,
 }
 
 /// The settings of a fit; what is not given is taken from --config, or else the default.
@@ -174,6 +183,7 @@ Examples:
   dkae fit clouds.csv.gz --label label --drop-label 0 --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
   dkae fit counts.svm.gz --tfidf --svd 20 --scale standard -o texts.dkae
   dkae fit rows.npy --kernel rbf --rbf-width 15% -o rbf.dkae
+  dkae fit rows.npy --kernel 0.5*pck+rbf -o both.dkae
   dkae fit rows.npy --lambda 0 --noise mask:0.2 -o denoising.dkae
   dkae fit rows.npy --config settings.toml --steps 10000 -o long.dkae
 
@@ -231,7 +241,7 @@ pub struct RowFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelFlags {
-    /// pck, rbf, linear, polynomial, cosine or ideal (needs labels) [default: pck]
+    /// pck, rbf, linear, polynomial, cosine, ideal (needs labels), or a weighted sum such as 0.5*pck+rbf [default: pck]
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// A kernel matrix of all rows (npy, csv, parquet) instead
@@ -398,7 +408,7 @@ pub struct Kernel {
     /// Where to write the matrix
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Only between these rows: a range from 0 such as 0..500
+    /// Only between these rows: 0..500 are the first 500 (counted from 0, the last left out)
     #[arg(long, value_name = "A..B")]
     pub rows: Option<String>,
     /// Write the factors F of P = F F^T instead, as svmlight
@@ -468,7 +478,7 @@ pub struct Walk {
     /// The row to start from, counted from 0
     #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
     pub from: Option<usize>,
-    /// The row to arrive at
+    /// The row to arrive at, counted from 0
     #[arg(long, value_name = "J", requires = "from")]
     pub to: Option<usize>,
     /// Walk between centroids of this many clusters of codes instead

@@ -1,29 +1,56 @@
 //! `dkae inspect`: what is in a data or model file.
 
+use std::path::Path;
+
 use anyhow::Result;
-use dkae::data::read::read;
+use dkae::data::read::{Format, detect_format, read};
 use dkae::data::{Shape, Table};
 use dkae::net::Model;
+use dkae::train::{Checkpoint, Standing};
 use serde_json::{Value, json};
 
 use crate::flags::Inspect;
+use crate::rows::is_model;
 
 pub fn run(flags: &Inspect) -> Result<(String, Value)> {
     if is_model(&flags.file) {
+        if let Some(standing) = Checkpoint::standing(&flags.file)? {
+            return Ok(checkpoint(&flags.file, &standing));
+        }
         return Ok(model(&Model::load(&flags.file)?));
     }
     let mut options = flags.reading.options();
     options.allow_missing = true;
-    Ok(data(&read(&flags.file, &options)?))
+    let table = read(&flags.file, &options)?;
+    let header = header(&flags.file, options.format, &table)?;
+    Ok(data(&table, header))
 }
 
-/// Models are safetensors: eight bytes with the length of a JSON header, then the header.
-fn is_model(path: &std::path::Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 9];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
-        && start[8] == b'{'
-        && start[5..8] == [0, 0, 0]
+/// Whether a csv file begins with the names of its columns; unknown for files of other formats.
+pub fn header(path: &Path, format: Option<Format>, table: &Table) -> Result<Option<bool>> {
+    let format = format.map_or_else(|| detect_format(path), Ok)?;
+    Ok((format == Format::Csv).then_some(table.names.is_some()))
+}
+
+/// What is said of a csv file without a header: a first row of numbers may have been meant as one.
+pub const NO_HEADER: &str =
+    "no header: columns are numbered, and the first row is data; if it holds names, give --header true";
+
+fn checkpoint(path: &Path, standing: &Standing) -> (String, Value) {
+    let Standing { version, phase, step, rows, features } = standing;
+    let name = path.to_string_lossy();
+    let output = name.strip_suffix(".checkpoint").map_or("MODEL", |model| model);
+    let lines = [
+        format!("checkpoint of an unfinished fit by dkae {version}"),
+        format!("rows       {} of {features} features", thousands(*rows)),
+        format!("stands at  {phase}, step {step}"),
+        format!("to resume  give the same command again: dkae fit ... -o {output}"),
+    ];
+    let value = json!({
+        "kind": "checkpoint", "version": version, "phase": phase.to_string(), "step": step, "rows": rows,
+        "features": features, "output": output,
+    });
+    (lines.join("\n"), value)
 }
 
 fn model(model: &Model) -> (String, Value) {
@@ -67,7 +94,7 @@ fn model(model: &Model) -> (String, Value) {
     (lines.join("\n"), value)
 }
 
-fn data(table: &Table) -> (String, Value) {
+fn data(table: &Table, header: Option<bool>) -> (String, Value) {
     let (n, d) = table.x.dim();
     let finite = || table.x.iter().copied().filter(|v| v.is_finite());
     let (low, high) = finite().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -107,10 +134,13 @@ fn data(table: &Table) -> (String, Value) {
         let list: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
         lines.push(format!("features   {}{}", list.join(", "), if names.len() > 12 { ", ..." } else { "" }));
     }
+    if header == Some(false) {
+        lines.push(format!("features   {NO_HEADER}"));
+    }
     let value = json!({
         "kind": "data", "rows": n, "features": d, "shape": table.shape, "min": low, "max": high, "mean": mean,
         "missing": missing, "infinite": infinite, "zeros": zeros, "constant_features": constant, "classes": classes,
-        "names": table.names,
+        "names": table.names, "header": header,
     });
     (lines.join("\n"), value)
 }

@@ -28,6 +28,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     let mut spec = KernelSpec::default();
     flags.kernel.apply(&mut spec)?;
     let spec = spec.with_seed(flags.seed);
+    spec.check()?;
     if flags.kernel.prior.is_some() {
         return Err(Error::setting("prior", "is a kernel matrix already: there is nothing to compute").into());
     }
@@ -72,7 +73,7 @@ fn rows(range: Option<&str>, n: usize) -> Result<Range<usize>> {
     };
     let range = number(from, 0)?..number(to, n)?;
     if range.start >= range.end || range.end > n {
-        return Err(bad(format!(", and the file has {n} rows")).into());
+        return Err(bad(format!(", and the file has {n} rows, counted from 0")).into());
     }
     Ok(range)
 }

@@ -105,7 +105,8 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
     let mut parts: Vec<String> = Vec::new();
     for part in error.chain().map(part) {
         // An error that tells its cause in its own words has told it.
-        if parts.last().is_none_or(|last| !last.ends_with(&part)) {
+        let told = |last: &String| last.ends_with(&part) || part == Error::Interrupted.to_string();
+        if !parts.last().is_some_and(told) {
             parts.push(part);
         }
     }

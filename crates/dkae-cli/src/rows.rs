@@ -15,6 +15,26 @@ use crate::screen::{Screen, stop_requested};
 /// Rows held in memory, encoded or classified at a time.
 pub const BLOCK: usize = 1920;
 
+/// The model of a command that takes rows as well. The two are easily given in the wrong order.
+pub fn load_model(model: &Path, data: &Path) -> Result<Model> {
+    Model::load(model).map_err(|e| {
+        let (e, name) = (anyhow::Error::from(e), data.display());
+        match !is_model(model) && is_model(data) {
+            true => e.context(format!("MODEL comes first, then DATA, and {name} is a model; are they swapped?")),
+            false => e,
+        }
+    })
+}
+
+/// Models are safetensors: eight bytes with the length of a JSON header, then the header.
+pub fn is_model(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; 9];
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
+        && start[8] == b'{'
+        && start[5..8] == [0, 0, 0]
+}
+
 /// Refuses rows that a model does not take.
 pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, codes: bool) -> Result<()> {
     if found == expected {
@@ -31,16 +51,18 @@ pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, cod
 
 /// Refuses rows whose columns have other names, or the same in another order: their codes would mean nothing.
 pub fn check_names(data: &Path, found: Option<&[String]>, model: &Path, expected: Option<&[String]>) -> Result<()> {
+    compare_names(data, found, &format!("the model {} was trained with", model.display()), expected)
+}
+
+/// As [`check_names`], for rows that go with others; `others` is who has the names expected, with the verb.
+pub fn compare_names(data: &Path, found: Option<&[String]>, others: &str, expected: Option<&[String]>) -> Result<()> {
     let (Some(found), Some(expected)) = (found, expected) else { return Ok(()) };
     let Some(i) = found.iter().zip(expected).position(|(a, b)| a != b) else { return Ok(()) };
-    let (data, model) = (data.display(), model.display());
-    Err(Error::Data(format!(
-        "{data}: feature {} is `{}`, but the model {model} was trained with `{}` there; bring the columns in its order",
-        i + 1,
-        found[i],
-        expected[i]
-    ))
-    .into())
+    let (data, feature, name, wanted) = (data.display(), i + 1, &found[i], &expected[i]);
+    let message = format!(
+        "{data}: feature {feature} is `{name}`, but {others} `{wanted}` there; bring the columns in the same order"
+    );
+    Err(Error::Data(message).into())
 }
 
 /// All rows of a file, which must fit the model.

@@ -1,11 +1,13 @@
 //! From flags and a TOML file to settings: defaults, then the file, then flags.
+//!
+//! Every setting has a flag and a key of the same name, but for the few in [`RENAMED`].
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use dkae::Error;
 use dkae::data::read::ReadOptions;
-use dkae::kernel::{Floor, KernelSpec, Pck, Polynomial, Rbf, Width};
+use dkae::kernel::{Floor, KernelSpec, Part, Pck, Polynomial, Rbf, Sum, Width};
 use dkae::recipe::Recipe;
 use dkae::train::Trainer;
 use serde::{Deserialize, Serialize};
@@ -34,8 +36,20 @@ impl Reading {
     }
 
     fn apply(&self, options: &mut ReadOptions) {
-        let Reading { format, label, labels_file, group, header, delimiter, skip, drop_label, array, width } =
-            self.clone();
+        let Reading {
+            format,
+            label,
+            labels_file,
+            group,
+            header,
+            delimiter,
+            skip,
+            drop_label,
+            array,
+            width,
+            allow_missing,
+            dense_limit,
+        } = self.clone();
         set(&mut options.format, format);
         set(&mut options.label, label);
         set(&mut options.labels_file, labels_file);
@@ -48,6 +62,8 @@ impl Reading {
         set(&mut options.drop_label, drop_label);
         set(&mut options.array, array);
         set(&mut options.width, width);
+        put(&mut options.allow_missing, allow_missing);
+        put(&mut options.dense_limit, dense_limit);
     }
 }
 
@@ -104,7 +120,20 @@ impl Settings {
         put(&mut train.validation_rows, training.validation_rows);
         set(&mut train.patience, training.patience);
         put(&mut recipe.seed, training.seed);
+        settings.check()?;
         Ok(settings)
+    }
+
+    /// What can be wrong is found out before anything is read or computed.
+    fn check(&self) -> Result<()> {
+        if self.recipe.split_by.is_some() && self.data.group.is_none() {
+            let message = "needs a column that says the group of each row: give --group";
+            return Err(Error::setting("split-by", message).into());
+        }
+        if self.recipe.kernel == KernelSpec::Precomputed && self.prior.is_none() {
+            return Err(Error::setting("kernel", "a precomputed kernel needs its matrix: give --prior").into());
+        }
+        Ok(self.recipe.check()?)
     }
 }
 
@@ -143,6 +172,82 @@ struct Command {
     checkpoint_every: Option<u64>,
 }
 
+/// The keys of a settings file that are not the recipe's.
+const OWN: [&str; 3] = ["data", "prior", "checkpoint-every"];
+
+/// Flags whose keys have another name: the flag, the table, the key.
+const RENAMED: [(&str, &str, &str); 2] =
+    [("output-activation", "train", "output"), ("rbf-width", "kernel.rbf", "width")];
+
+/// The tables of a settings file, and the keys of each.
+fn tables() -> Vec<(&'static str, Vec<String>)> {
+    // JSON, unlike TOML, has settings without a value, too.
+    fn keys(settings: &impl Serialize) -> Vec<String> {
+        let value = serde_json::to_value(settings).unwrap_or_default();
+        value.as_object().map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    }
+    let top = keys(&Recipe::default()).into_iter().chain(OWN.map(str::to_owned)).collect();
+    let kernels = ["pck", "rbf", "linear", "polynomial", "cosine", "sum", "ideal", "precomputed"];
+    vec![
+        ("", top),
+        ("data", keys(&ReadOptions::default())),
+        ("train", keys(&Trainer::default())),
+        ("kernel", kernels.map(str::to_owned).to_vec()),
+        ("kernel.pck", keys(&Pck::default())),
+        ("kernel.rbf", keys(&Rbf::default())),
+        ("kernel.polynomial", keys(&Polynomial::default())),
+        ("kernel.sum", keys(&Sum::default())),
+    ]
+}
+
+/// A key that is known, but elsewhere, is an error that says where; a key that is not known at all is left to others.
+fn refuse_misplaced(file: &toml::Table) -> Result<()> {
+    let tables = tables();
+    let at = |place: &str| match place {
+        "" => "at the top, before any [table]".to_owned(),
+        place => format!("in [{place}]"),
+    };
+    for (place, known) in &tables {
+        let path = place.split('.').filter(|key| !key.is_empty());
+        let found = path.into_iter().try_fold(file, |table, key| table.get(key)?.as_table());
+        for key in found.iter().flat_map(|table| table.keys()).filter(|key| !known.contains(key)) {
+            if let Some((_, table, name)) = RENAMED.iter().find(|(flag, ..)| flag == key) {
+                bail!("`{key}` is called `{name}` here, and belongs {}", at(table));
+            }
+            let places: Vec<String> =
+                tables.iter().filter(|(_, known)| known.contains(key)).map(|(place, _)| at(place)).collect();
+            if !places.is_empty() {
+                let here = if place.is_empty() { "the top".to_owned() } else { format!("[{place}]") };
+                bail!("`{key}` does not belong in {here}; put it {}", places.join(" or "));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same settings with `max-components` for `max_components`: either may be written.
+fn with_dashes(table: toml::Table) -> Result<toml::Table> {
+    let mut renamed = toml::Table::new();
+    for (key, value) in table {
+        let key = key.replace('_', "-");
+        let value = match value {
+            toml::Value::Table(inner) => with_dashes(inner)?.into(),
+            toml::Value::Array(list) => {
+                let inner = |value| match value {
+                    toml::Value::Table(inner) => with_dashes(inner).map(Into::into),
+                    other => Ok(other),
+                };
+                toml::Value::Array(list.into_iter().map(inner).collect::<Result<_>>()?)
+            }
+            other => other,
+        };
+        if renamed.insert(key.clone(), value).is_some() {
+            bail!("`{key}` is set twice, with a dash and with an underscore");
+        }
+    }
+    Ok(renamed)
+}
+
 impl Settings {
     /// From a TOML file.
     fn read(path: &Path) -> Result<Self> {
@@ -151,9 +256,8 @@ impl Settings {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let mut recipe: toml::Table = toml::from_str(text)?;
-        // The command's own keys are taken out, so that each side can refuse what it does not know.
-        let own = ["data", "prior", "checkpoint-every"];
+        let mut recipe = with_dashes(toml::from_str(text)?)?;
+        refuse_misplaced(&recipe)?;
         for place in [&["train"][..], &["kernel", "pck"], &["kernel", "rbf"]] {
             let section = place.iter().try_fold(&recipe, |table, &key| table.get(key)?.as_table());
             if section.is_some_and(|table| table.contains_key("seed") && table.get("seed") != recipe.get("seed")) {
@@ -162,7 +266,8 @@ impl Settings {
                 return Err(Error::setting("seed", message).into());
             }
         }
-        let command: toml::Table = own.iter().filter_map(|&key| Some((key.to_owned(), recipe.remove(key)?))).collect();
+        // The command's own keys are taken out, so that each side can refuse what it does not know.
+        let command: toml::Table = OWN.iter().filter_map(|&key| Some((key.to_owned(), recipe.remove(key)?))).collect();
         let Command { data, prior, checkpoint_every } = command.try_into()?;
         Ok(Settings { data, prior, checkpoint_every, recipe: recipe.try_into()? })
     }
@@ -183,23 +288,14 @@ impl KernelFlags {
     /// Changes `spec` by what was given.
     pub fn apply(&self, spec: &mut KernelSpec) -> Result<()> {
         if let Some(name) = &self.kernel {
-            let named = match name.as_str() {
-                "pck" => KernelSpec::Pck(Pck::default()),
-                "rbf" => KernelSpec::Rbf(Rbf::default()),
-                "linear" => KernelSpec::Linear,
-                "polynomial" => KernelSpec::Polynomial(Polynomial::default()),
-                "cosine" => KernelSpec::Cosine,
-                "ideal" => KernelSpec::Ideal,
-                _ => {
-                    let message = format!("expected pck, rbf, linear, polynomial, cosine or ideal, found '{name}'");
-                    return Err(Error::setting("kernel", message).into());
-                }
-            };
-            // The kind that the settings file has keeps the file's settings.
-            if std::mem::discriminant(&named) != std::mem::discriminant(spec) {
-                *spec = named;
-            }
+            *spec = keeping(name.parse()?, spec);
         }
+        self.tune(spec)?;
+        self.refuse_idle(spec)
+    }
+
+    /// Takes the settings of a kernel, and of every kernel in a sum.
+    fn tune(&self, spec: &mut KernelSpec) -> Result<()> {
         match spec {
             KernelSpec::Pck(pck) => {
                 put(&mut pck.restarts, self.restarts);
@@ -214,29 +310,24 @@ impl KernelFlags {
             KernelSpec::Rbf(rbf) => {
                 let width = self.rbf_width.as_deref();
                 put(&mut rbf.width, parse_amount("rbf-width", width, Width::Value, Width::MedianFraction)?);
-                // A settings file can hold any number; the library would call it by its own name for it.
-                let (Width::Value(value) | Width::MedianFraction(value)) = rbf.width;
-                if !(value > 0.0 && value.is_finite()) {
-                    return Err(
-                        Error::setting("rbf-width", format!("expected a positive number, found {value}")).into()
-                    );
-                }
             }
             KernelSpec::Polynomial(polynomial) => {
                 put(&mut polynomial.degree, self.degree);
                 set(&mut polynomial.gamma, self.gamma);
                 put(&mut polynomial.offset, self.offset);
             }
+            KernelSpec::Sum(sum) => sum.parts.iter_mut().try_for_each(|part| self.tune(&mut part.kernel))?,
             _ => {}
         }
-        self.refuse_idle(spec)
+        Ok(())
     }
 
     /// A flag of another kernel would have no effect, which nobody means.
     fn refuse_idle(&self, spec: &KernelSpec) -> Result<()> {
-        let pck = matches!(spec, KernelSpec::Pck(_)) && self.prior.is_none();
-        let rbf = matches!(spec, KernelSpec::Rbf(_)) && self.prior.is_none();
-        let polynomial = matches!(spec, KernelSpec::Polynomial(_)) && self.prior.is_none();
+        let has = |kind: fn(&KernelSpec) -> bool| kernels(spec).into_iter().any(kind) && self.prior.is_none();
+        let pck = has(|spec| matches!(spec, KernelSpec::Pck(_)));
+        let rbf = has(|spec| matches!(spec, KernelSpec::Rbf(_)));
+        let polynomial = has(|spec| matches!(spec, KernelSpec::Polynomial(_)));
         let idle = [
             ("restarts", self.restarts.is_some() && !pck, "pck"),
             ("max-components", self.max_components.is_some() && !pck, "pck"),
@@ -254,6 +345,28 @@ impl KernelFlags {
         match idle.into_iter().find(|(_, given, _)| *given) {
             Some((flag, _, kernel)) => Err(Error::setting(flag, format!("is a setting of --kernel {kernel}")).into()),
             None => Ok(()),
+        }
+    }
+}
+
+/// The kernel itself, or those that it is a sum of.
+fn kernels(spec: &KernelSpec) -> Vec<&KernelSpec> {
+    match spec {
+        KernelSpec::Sum(sum) => sum.parts.iter().flat_map(|part| kernels(&part.kernel)).collect(),
+        kernel => vec![kernel],
+    }
+}
+
+/// The kernel that was named; the kinds that the settings file has already keep the file's settings.
+fn keeping(named: KernelSpec, file: &KernelSpec) -> KernelSpec {
+    match named {
+        KernelSpec::Sum(Sum { parts }) => {
+            let keep = |part: Part| Part { kernel: keeping(part.kernel, file), ..part };
+            KernelSpec::Sum(Sum { parts: parts.into_iter().map(keep).collect() })
+        }
+        named => {
+            let same = |kernel: &&KernelSpec| std::mem::discriminant(*kernel) == std::mem::discriminant(&named);
+            kernels(file).into_iter().find(same).cloned().unwrap_or(named)
         }
     }
 }
@@ -282,5 +395,119 @@ fn parse_amount<T>(
             Err(Error::setting(flag, format!("expected a positive number or a share such as 15%, found '{text}'"))
                 .into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Args;
+
+    fn parse(text: &str) -> Settings {
+        Settings::parse(text).unwrap_or_else(|e| panic!("{text}: {e:#}"))
+    }
+
+    #[test]
+    fn every_key_has_a_flag_and_every_flag_a_key() {
+        let fit = Fit::augment_args(clap::Command::new("fit"));
+        let flags: Vec<String> = fit.get_arguments().filter_map(|a| a.get_long().map(str::to_owned)).collect();
+        let mut keys = Vec::new();
+        for (table, known) in tables() {
+            for key in known {
+                let renamed = RENAMED.iter().find(|(_, place, name)| (*place, *name) == (table, &key[..]));
+                let flag = renamed.map_or(key, |(flag, ..)| (*flag).to_owned());
+                keys.push((table, flag));
+            }
+        }
+        // Tables themselves, and the names of kernels, which are values of --kernel.
+        let no_flag = |table: &str, key: &str| {
+            (table.is_empty() && ["data", "train"].contains(&key)) || table == "kernel" || table == "kernel.sum"
+        };
+        for (table, key) in &keys {
+            assert!(no_flag(table, key) || flags.contains(key), "[{table}] {key} has no flag");
+        }
+        // What is about files rather than the model, and names for several settings at once.
+        let no_key = ["output", "config", "write-config", "paper", "tfidf"];
+        for flag in &flags {
+            let known = keys.iter().any(|(table, key)| key == flag && !no_flag(table, key));
+            assert!(known || no_key.contains(&&flag[..]), "--{flag} has no key");
+        }
+        assert!(flags.len() > 50, "{flags:?}");
+    }
+
+    #[test]
+    fn keys_may_have_dashes_or_underscores() {
+        let (dashes, underscores) = (
+            "split-by = ['a', 'b', 'c']\ncheckpoint-every = 9\n[data]\ndrop-label = '0'\n[train]\nvalidate-every = 3\n\
+             [kernel.pck]\nmax-components = 5\n",
+            "split_by = ['a', 'b', 'c']\ncheckpoint_every = 9\n[data]\ndrop_label = '0'\n[train]\nvalidate_every = 3\n\
+             [kernel.pck]\nmax_components = 5\n",
+        );
+        let (a, b) = (parse(dashes), parse(underscores));
+        assert_eq!((&a.recipe, &a.data, a.checkpoint_every), (&b.recipe, &b.data, Some(9)));
+        assert_eq!(a.recipe.kernel, KernelSpec::Pck(Pck { max_components: 5, ..Pck::default() }));
+        let twice = Settings::parse("[train]\nvalidate-every = 3\nvalidate_every = 4\n").unwrap_err().to_string();
+        assert!(twice.contains("validate-every") && twice.contains("twice"), "{twice}");
+    }
+
+    #[test]
+    fn a_kernel_is_a_name_a_sum_or_a_table() {
+        assert_eq!(parse("kernel = 'rbf'").recipe.kernel, parse("[kernel.rbf]").recipe.kernel);
+        let sum = parse("kernel = '0.5*pck+rbf'").recipe.kernel;
+        let table = "[[kernel.sum.parts]]\nweight = 0.5\n[kernel.sum.parts.kernel.pck]\n\
+                     [[kernel.sum.parts]]\nweight = 1.0\nkernel = 'rbf'\n";
+        assert_eq!(sum, parse(table).recipe.kernel);
+        assert!(Settings::parse("[kernel.pck]\n[kernel.rbf]\n").unwrap_err().to_string().contains("give a sum"));
+    }
+
+    #[test]
+    fn a_flag_names_a_kernel_and_the_file_its_settings() {
+        let file = "[kernel.pck]\nsubset = 77\n";
+        let with = |flags: KernelFlags| {
+            let mut spec = parse(file).recipe.kernel;
+            flags.apply(&mut spec).map(|()| spec)
+        };
+        let named = |name: &str| KernelFlags { kernel: Some(name.into()), ..KernelFlags::default() };
+        let pck = KernelSpec::Pck(Pck { subset: 77, restarts: 3, ..Pck::default() });
+        let flags = KernelFlags { restarts: Some(3), rbf_width: Some("2".into()), ..named("0.5*pck+rbf") };
+        let rbf = KernelSpec::Rbf(Rbf { width: Width::Value(2.0), ..Rbf::default() });
+        let parts = vec![Part { weight: 0.5, kernel: pck }, Part { weight: 1.0, kernel: rbf }];
+        assert_eq!(with(flags).unwrap(), KernelSpec::Sum(Sum { parts }));
+        assert_eq!(with(named("linear")).unwrap(), KernelSpec::Linear);
+        let idle = with(KernelFlags { degree: Some(2), ..named("pck+rbf") }).unwrap_err().to_string();
+        assert!(idle.contains("degree"), "{idle}");
+    }
+
+    #[test]
+    fn a_misplaced_key_is_told_where_it_belongs() {
+        for (text, words) in [
+            ("lambda = 0.1\n", "`lambda` does not belong in the top; put it in [train]"),
+            ("[train]\ntake = 9\n", "`take` does not belong in [train]; put it at the top"),
+            ("[train]\nlabel = 'a'\n", "in [data]"),
+            ("[kernel]\nmax_components = 9\n", "`max-components` does not belong in [kernel]; put it in [kernel.pck]"),
+            ("[kernel.rbf]\ndegree = 9\n", "in [kernel.polynomial]"),
+            ("rbf-width = 1.0\n", "`rbf-width` is called `width` here, and belongs in [kernel.rbf]"),
+        ] {
+            let message = Settings::parse(text).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn settings_are_written_as_people_write_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.toml");
+        let mut settings = parse("[train]\nnoise = { gauss = 0.3 }\nclip = 0.7\n");
+        settings.recipe.train.lambda = 0.1;
+        settings.write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in
+            ["lambda = 0.1\n", "gauss = 0.3\n", "clip = 0.7\n", "max-components = 30\n", "allow-missing = false\n"]
+        {
+            assert!(text.contains(line), "{line} {text}");
+        }
+        let keys = text.lines().map(|line| line.split('=').next().unwrap_or_default());
+        assert!(keys.into_iter().all(|key| !key.contains('_')), "{text}");
+        assert_eq!(parse(&text).recipe, settings.recipe.seeded());
     }
 }

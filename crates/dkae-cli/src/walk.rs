@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::figure;
 use crate::flags::Walk;
-use crate::rows::{encode, picture, read_for, write};
+use crate::rows::{encode, load_model, picture, read_for, write};
 use crate::screen::Screen;
 
 /// Two codes, and what they are called.
@@ -24,7 +24,7 @@ struct Ends {
 }
 
 pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
-    let model = Model::load(&flags.model)?;
+    let model = load_model(&flags.model, &flags.data)?;
     dkae::data::stream::create(&flags.output, model.input_width(), None)?;
     let shape = flags.figure.as_deref().map(|path| figure_shape(path, &model)).transpose()?;
     let table = read_for((&flags.model, &model), &flags.data, &flags.reading.options(), screen)?;
@@ -66,7 +66,11 @@ fn rows(flags: &Walk, model: &Model, x: ArrayView2<f32>, from: usize, to: usize)
     for (flag, row) in [("from", from), ("to", to)] {
         if row >= x.nrows() {
             let (file, last) = (flags.data.display(), x.nrows() - 1);
-            return Err(Error::setting(flag, format!("expected a row of {file}, 0 to {last}, found {row}")).into());
+            return Err(Error::setting(
+                flag,
+                format!("expected a row of {file}, 0 to {last} (counted from 0), found {row}"),
+            )
+            .into());
         }
     }
     let codes = model.encode(x.select(Axis(0), &[from, to]).view())?;

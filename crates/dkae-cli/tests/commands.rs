@@ -117,6 +117,33 @@ fn inspect_tells_what_is_in_a_file() {
     assert_eq!([&value["missing"], &value["infinite"]], [1, 1]);
 }
 
+#[test]
+fn a_file_without_a_header_is_said_to_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    // Years as column names: numbers, so the row is data unless it is said to be a header.
+    let text = std::fs::read_to_string(folder.path().join("clouds.csv")).unwrap();
+    let years = text.lines().skip(1).map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");
+    let text: String = ["2001,2002,2003,2004,2005,2006,2007,2008\n".to_owned()].into_iter().chain(years).collect();
+    std::fs::write(folder.path().join("years.csv"), text).unwrap();
+
+    let words = ["no header: columns are numbered", "--header true"];
+    let text = done(folder.path(), "inspect years.csv");
+    assert!(words.iter().all(|w| text.contains(w)) && text.contains("61 of 8 features"), "{text}");
+    let text = done(folder.path(), "inspect years.csv --header true");
+    assert!(text.contains("2001, 2002, 2003") && text.contains("60 of 8") && !text.contains("no header"), "{text}");
+    assert_eq!(json(&done(folder.path(), "inspect years.csv --json"))["header"], false);
+    assert_eq!(json(&done(folder.path(), "inspect clouds.csv --label kind --json"))["header"], true);
+
+    let fit = |file: &str| {
+        stderr(&run(folder.path(), &format!("fit {file} --lambda 0 --layers 4 --steps 2 --pretrain 1 -o m.dkae")))
+    };
+    let text = fit("years.csv");
+    assert!(words.iter().all(|w| text.contains(w)), "{text}");
+    let text = fit("clouds.csv --label kind");
+    assert!(text.contains("the first row names the columns") && !text.contains("no header"), "{text}");
+}
+
 /// One run of every command that is quick.
 const EVERY: [&str; 12] = [
     "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 8,4 --pretrain 2 --steps 5 -o other.dkae",
@@ -167,6 +194,72 @@ fn a_settings_file_gives_the_same_model_as_the_flags() {
     let train = &about["about"]["settings"]["train"];
     assert_eq!((train["lambda"].as_f64(), train["noise"]["mask"].as_f64().is_some()), (Some(0.0), true));
     assert!(train["steps"].to_string().contains('7'), "{train}");
+}
+
+#[test]
+fn a_sum_of_kernels_is_learned_from() {
+    let folder = fitted();
+    let kernel = "--kernel 0.5*pck+rbf --rbf-width 50% --restarts 2 --max-components 4";
+    done(
+        folder.path(),
+        &format!("fit clouds.csv --label kind {kernel} --layers 8,4 --steps 20 --pretrain 5 -o sum.dkae"),
+    );
+    let text = done(folder.path(), "inspect sum.dkae");
+    assert!(text.contains("sum: 0.5 x (probabilistic") && text.contains("+ 1 x (radial basis"), "{text}");
+    done(folder.path(), &format!("kernel clouds.csv --label kind {kernel} -o p.npy"));
+    let p = rows(folder.path(), "p.npy");
+    let diagonal = p.diag().mean().unwrap();
+    assert!((diagonal - 1.5).abs() < 1e-3, "each kernel has a mean diagonal of 1: {diagonal}");
+}
+
+#[test]
+fn what_to_make_of_gaps_and_of_sparse_rows_are_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("s.svm"), "1 1:2 5:1\n2 2:1\n").unwrap();
+    done(path, "inspect s.svm --dense-limit 40");
+    assert!(refused(path, "inspect s.svm --dense-limit 39", 1).contains("s.svm"));
+    std::fs::write(path.join("gaps.csv"), "a,b\n1,\n3,4\n5,6\n").unwrap();
+    let refusal = |flags: &str| refused(path, &format!("fit gaps.csv {flags} --lambda 0 --split 1,0,0 -o m.dkae"), 1);
+    assert!(refusal("").contains("a missing value"));
+    // It is read, and then nothing can be learned from it.
+    let message = refusal("--allow-missing --scale none");
+    assert!(message.contains("NaN") && message.contains("must be finite"), "{message}");
+    assert!(refusal("--allow-missing=false").contains("a missing value"));
+}
+
+#[test]
+fn the_papers_choices_go_by_one_name_and_flags_go_before_them() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    let fit = "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 4,2 --batch 21 --paper";
+    done(folder.path(), &format!("{fit} -o p.dkae"));
+    let value = json(&done(folder.path(), "inspect p.dkae --json"));
+    let train = &value["about"]["settings"]["train"];
+    for (key, choice) in [
+        ("hidden", "sigmoid"),
+        ("code", "sigmoid"),
+        ("batches", "independent"),
+        ("schedule", "constant"),
+        ("pretrain", "30 paper-epochs"),
+        ("steps", "100 paper-epochs"),
+    ] {
+        assert_eq!(train[key], choice, "{key}");
+    }
+    assert_eq!((&train["rate"], &train["tied"]), (&0.001.into(), &true.into()));
+    assert_eq!(
+        (&value["architecture"]["hidden"], &value["architecture"]["code"]),
+        (&"sigmoid".into(), &"sigmoid".into())
+    );
+    // 42 training rows in batches of 21: (42/21)^2 = 4 batches in an epoch.
+    let history = value["about"]["history"].as_array().unwrap().clone();
+    let last = |phase: u64| history.iter().filter(|r| r["phase"] == phase).filter_map(|r| r["step"].as_u64()).max();
+    assert_eq!([last(0), last(1), last(2)], [Some(120), Some(120), Some(400)]);
+
+    done(folder.path(), &format!("{fit} --hidden tanh --steps 3 -o f.dkae"));
+    let value = json(&done(folder.path(), "inspect f.dkae --json"));
+    let train = &value["about"]["settings"]["train"];
+    assert_eq!((&train["hidden"], &train["code"], &train["steps"]), (&"tanh".into(), &"sigmoid".into(), &"3".into()));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn values_that_are_not_numbers_are_named_by_row_and_column() {
         refuse("text.csv", &["row 2", "column 2", "`four`", "not a number"]);
         refuse("prose.csv", &["row 1", "column 1", "not a number"]);
         refuse("ragged.csv", &["row 2", "line 3", "1 columns where the first row has 2"]);
-        refuse("nan.npy", &["row 3", "feature 4", "NaN"]);
+        refuse("nan.npy", &["row 3 (from 1)", "feature 4", "NaN"]);
     }
     fails(path, "encode m.dkae nan.npy -o x.csv", 1, &["nan.npy", "row 3", "feature 4", "NaN"]);
 }
@@ -166,7 +166,7 @@ fn settings_out_of_range_are_named_as_flags() {
     let walk = |more: &str, words: &[&str]| {
         fails(path, &format!("walk m.dkae clouds.csv --label kind {more} -o x.npy"), 2, words);
     };
-    walk("--from 0 --to 90", &["--to", "clouds.csv", "0 to 89", "90"]);
+    walk("--from 0 --to 90", &["--to", "clouds.csv", "0 to 89 (counted from 0)", "90"]);
     walk("--from 0 --to 1 --steps 1", &["--steps", "at least 2"]);
     walk("--clusters 3 --pairs 4", &["--pairs", "1 to 3", "4"]);
     walk("--clusters 1", &["--clusters", "at least 2"]);
@@ -190,6 +190,44 @@ fn settings_out_of_range_are_named_as_flags() {
     classify("--train clouds.csv --label kind", &["required"]);
 }
 
+/// The file is not there: whoever looked at it first would complain about that.
+#[test]
+fn settings_are_checked_before_anything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for (flags, words) in [
+        ("--lambda 1.5", &["--lambda", "[0, 1]", "1.5"][..]),
+        ("--layers 8,0", &["--layers", "width 0"]),
+        ("--batch 1", &["--batch", "at least 2"]),
+        ("--rate 0", &["--rate", "positive"]),
+        ("--clip -1", &["--clip", "positive"]),
+        ("--noise mask:2", &["--noise", "[0, 1)"]),
+        ("--patience 0", &["--patience", "at least 1"]),
+        ("--validate-every 0", &["--validate-every", "at least 1"]),
+        ("--validation-rows 1", &["--validation-rows", "at least 2"]),
+        ("--subset 10 --max-components 20", &["--max-components", "subset of 10", "raise --subset"]),
+        ("--restarts 0", &["--restarts", "at least 1"]),
+        ("--max-iterations 0", &["--max-iterations", "at least 1"]),
+        ("--tolerance nan", &["--tolerance", "NaN"]),
+        ("--kernel polynomial --degree 0", &["--degree", "1 to 64"]),
+        ("--kernel polynomial --gamma -1", &["--gamma", "positive"]),
+        ("--split 0.5,0.5,0.5", &["--split", "sum to 1"]),
+        ("--split-by 1,2,3", &["--split-by", "--group"]),
+        ("--group g --split-by 1,1,3", &["--split-by", "different groups"]),
+        ("--take 0", &["--take", "at least 1"]),
+        ("--tfidf --svd 0", &["--svd", "at least 1"]),
+    ] {
+        fails(path, &format!("fit missing.csv {flags} -o x.dkae"), 2, words);
+    }
+    write(path, "s.toml", "[train]\npatience = 0\n");
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["patience", "at least 1"]);
+    write(path, "s.toml", "kernel = 'precomputed'\n");
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["--kernel", "--prior"]);
+    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
+    // With sound settings it is the file.
+    fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
+}
+
 #[test]
 fn too_few_rows_are_named_with_their_file() {
     let folder = fitted();
@@ -198,7 +236,12 @@ fn too_few_rows_are_named_with_their_file() {
     fails(path, "fit one.csv -o x.dkae", 1, &["one.csv", "rows", "--max-components"]);
     fails(path, "fit one.csv --kernel rbf -o x.dkae", 1, &["one.csv", "at least 2 rows"]);
     write(path, "single.csv", "a,b,kind\n1,2,x\n3,4,x\n5,6,x\n7,8,x\n1,1,x\n1,2,x\n2,2,x\n3,3,x\n9,8,x\n1,7,x\n");
-    fails(path, "classify single.csv --label kind", 1, &["class"]);
+    fails(
+        path,
+        "classify single.csv --label kind",
+        1,
+        &["single.csv", "all 7 training rows", "class `x`", "two classes"],
+    );
 }
 
 #[test]
@@ -217,6 +260,10 @@ fn models_that_do_not_fit_or_are_damaged_are_refused() {
     fails(path, "classify named.csv --label kind --split 0.5,0,0.5 --method knn --model m.dkae", 1, &words);
     fails(path, "encode clouds.csv clouds.csv -o x.npy", 1, &["clouds.csv", "not a dkae file"]);
     fails(path, "encode none.dkae clouds.csv -o x.npy", 1, &["none.dkae", "No such file"]);
+    for command in ["encode", "decode", "reconstruct", "denoise", "cluster", "walk --from 0 --to 1"] {
+        let words = ["MODEL comes first", "m.dkae is a model", "swapped", "clouds.csv"];
+        fails(path, &format!("{command} clouds.csv m.dkae -o x.npy"), 1, &words);
+    }
     let bytes = std::fs::read(path.join("m.dkae")).unwrap();
     for keep in [0, 5, 8, 100, bytes.len() / 2, bytes.len() - 1] {
         write(path, "cut.dkae", &bytes[..keep]);
@@ -360,7 +407,14 @@ fn columns_in_another_order_are_refused() {
         "fit clouds.csv --label kind --restarts 2 --max-components 3 --layers 4 --steps 5 --pretrain 2 --batch 20 -o m.dkae",
     );
     std::fs::write(folder.path().join("other.csv"), text.replacen("a,b,", "b,a,", 1)).unwrap();
-    for command in ["encode m.dkae other.csv --label kind -o c.npy", "cluster m.dkae other.csv --label kind -o c.csv"] {
+    for command in [
+        "encode m.dkae other.csv --label kind -o c.npy",
+        "cluster m.dkae other.csv --label kind -o c.csv",
+        "classify other.csv --label kind --model m.dkae",
+        "classify --train other.csv --test other.csv --label kind --model m.dkae",
+        "classify --train clouds.csv --test other.csv --label kind",
+        "classify --train clouds.csv --validation other.csv --test clouds.csv --label kind",
+    ] {
         let message = refused(folder.path(), command, 1);
         assert!(message.contains("feature 1 is `b`") && message.contains("`a`"), "{message}");
     }

@@ -5,7 +5,7 @@ mod common;
 
 use std::io::{BufRead, Read};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use common::{clouds, dkae, done, files, refused, stderr};
@@ -15,6 +15,17 @@ const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 -
 
 fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
+}
+
+/// The command, started and left to itself; what it says can be read.
+fn start(folder: &Path, arguments: &str) -> Child {
+    dkae()
+        .current_dir(folder)
+        .args(arguments.split_whitespace())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 #[test]
@@ -28,13 +39,7 @@ fn a_killed_run_ends_in_the_same_bytes() {
     let saved = || std::fs::metadata(&checkpoint).and_then(|m| m.modified()).ok();
     // Each attempt is killed some moments after it has saved a few times: between steps, within one, within a save.
     for (attempt, (saves, delay)) in [(1, 0), (3, 1), (9, 0), (2, 7), (5, 2), (14, 4)].into_iter().enumerate() {
-        let mut child = dkae()
-            .current_dir(folder.path())
-            .args(arguments.split_whitespace())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start(folder.path(), &arguments);
         let (mut last, mut seen) = (saved(), 0);
         while seen < saves {
             assert!(child.try_wait().unwrap().is_none(), "attempt {attempt} ended before it was killed");
@@ -47,10 +52,14 @@ fn a_killed_run_ends_in_the_same_bytes() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(stderr(&output).contains("going on from the checkpoint"), attempt > 0, "{}", stderr(&output));
     }
+    // As a process killed within a save leaves them.
+    for name in [".killed.dkae.checkpoint.dkaeAbC123.part", ".killed.dkae.dkaeAbC123.part"] {
+        std::fs::write(folder.path().join(name), "half").unwrap();
+    }
     done(folder.path(), &arguments);
     assert!(bytes(&folder.path().join("whole.dkae")) == bytes(&folder.path().join("killed.dkae")));
-    // Temporary files of killed processes may be left; the checkpoint must be gone.
-    assert!(!files(folder.path()).contains(&"killed.dkae.checkpoint".to_owned()));
+    // Neither the checkpoint nor anything of the killed processes is left.
+    assert_eq!(files(folder.path()), ["clouds.csv", "killed.dkae", "whole.dkae"]);
 }
 
 #[test]
@@ -61,13 +70,7 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
     done(folder.path(), &format!("{FIT} -o whole.dkae"));
     let arguments = format!("{FIT} --checkpoint-every 1000000 -o stopped.dkae");
     let arguments = arguments.replace("--checkpoint-every 25 ", "");
-    let mut child = dkae()
-        .current_dir(folder.path())
-        .args(arguments.split_whitespace())
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = start(folder.path(), &arguments);
     // Training has begun when the first phase's line is out.
     let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
@@ -78,7 +81,16 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
     assert!(kill.success());
     reader.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on from there"), "{said}");
+    let message = said.lines().last().unwrap_or_default();
+    let expected =
+        "error: stopped; progress is saved in stopped.dkae.checkpoint; to resume, give the same command again";
+    assert_eq!(message, expected, "{said}");
+    let text = done(folder.path(), "inspect stopped.dkae.checkpoint");
+    for words in ["checkpoint of an unfinished fit", "of 8 features", "pretraining layer", "-o stopped.dkae"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let message = refused(folder.path(), "encode stopped.dkae.checkpoint clouds.csv --label kind -o c.npy", 1);
+    assert!(message.contains("checkpoint of an unfinished run, not a model"), "{message}");
     assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae.checkpoint", "whole.dkae"]);
 
     // Other settings are refused, with the reason.

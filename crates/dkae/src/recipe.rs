@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::Preparation;
 use crate::data::scale::Scale;
 use crate::data::sparse::Csr;
-use crate::data::split::Split;
+use crate::data::split::{Split, check_fractions, check_groups};
 use crate::data::svd::Svd;
 use crate::data::tfidf::TfIdf;
 use crate::data::{Labels, Shape, Table};
@@ -162,6 +162,21 @@ fn labels_missing() -> Error {
 }
 
 impl Recipe {
+    /// All that can be wrong with the settings by themselves: to be found out before anything is read or computed.
+    pub fn check(&self) -> Result<()> {
+        check_fractions(self.split)?;
+        if let Some(groups) = &self.split_by {
+            check_groups(groups.each_ref().map(String::as_str))?;
+        }
+        for (name, count) in [("take", self.take), ("svd", self.svd)] {
+            if count == Some(0) {
+                return Err(Error::setting(name, "expected at least 1, found 0"));
+            }
+        }
+        self.kernel.check()?;
+        self.train.check()
+    }
+
     /// Splits and prepares rows; everything is fitted on the training part.
     pub fn prepare(&self, source: &Source) -> Result<Prepared> {
         self.prepare_split(source, self.split(source.x.len(), source.groups)?)
@@ -319,4 +334,159 @@ fn measure(
         }
     }
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Pck;
+    use crate::net::Activation;
+    use crate::train::{Batches, Length, Schedule};
+
+    /// Forty rows of two classes and four groups.
+    fn table() -> Table {
+        let x = Array2::from_shape_fn((40, 5), |(i, j)| {
+            (if (i + j) % 2 == 0 { 3.0 } else { 0.0 }) + ((i * 7 + j * 3) % 11) as f32 / 10.0
+        });
+        let labels = Labels { index: (0..40).map(|i| i % 2).collect(), names: vec!["a".into(), "b".into()] };
+        let groups = (0..40).map(|i| format!("g{}", i % 4)).collect();
+        Table { x, labels: Some(labels), groups: Some(groups), ..Table::default() }
+    }
+
+    fn quick() -> Recipe {
+        Recipe {
+            kernel: KernelSpec::Pck(Pck { restarts: 2, max_components: 3, ..Pck::default() }),
+            train: Trainer {
+                layers: vec![4, 2],
+                pretrain: Length::Steps(3),
+                steps: Length::Steps(6),
+                ..Trainer::default()
+            },
+            ..Recipe::default()
+        }
+    }
+
+    fn fitted(recipe: &Recipe, table: &Table) -> Model {
+        let source = Source::from(table);
+        let prepared = recipe.prepare(&source).unwrap();
+        let kernel = recipe.kernel(&prepared, None).unwrap();
+        let priors = kernel.priors(&prepared).unwrap();
+        recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut ()).unwrap()
+    }
+
+    #[test]
+    fn parts_are_as_large_as_asked_and_scaled_by_the_training_part() {
+        let table = table();
+        let recipe = Recipe { scale: Scale::Standard, take: Some(20), ..quick() };
+        let prepared = recipe.prepare(&Source::from(&table)).unwrap();
+        assert_eq!(prepared.parts.each_ref().map(|x| x.nrows()), [14, 3, 3]);
+        let train = table.select(&prepared.split.train);
+        let scaler = Scale::Standard.fit(train.x.view(), table.shape).unwrap();
+        assert_eq!(prepared.preparation.scaler, scaler);
+        let test = table.select(&prepared.split.test);
+        assert_eq!(prepared.parts[2], scaler.apply(test.x.view()).unwrap());
+        assert_eq!(prepared.labels.unwrap()[2], test.labels.unwrap());
+    }
+
+    #[test]
+    fn groups_decide_the_parts_when_asked_to() {
+        let table = table();
+        let recipe = Recipe { split_by: Some(["g2", "g0", "g1"].map(String::from)), ..quick() };
+        let split = recipe.prepare(&Source::from(&table)).unwrap().split;
+        assert!(split.train.iter().all(|i| i % 4 == 2) && split.test.iter().all(|i| i % 4 == 1));
+        assert_eq!([split.train.len(), split.validation.len(), split.test.len()], [10, 10, 10]);
+        let without = Table { groups: None, ..table };
+        let message = recipe.prepare(&Source::from(&without)).err().unwrap().to_string();
+        assert!(message.contains("split-by"), "{message}");
+    }
+
+    #[test]
+    fn one_seed_is_everybodys() {
+        let recipe = Recipe { seed: 99, ..quick() }.seeded();
+        let KernelSpec::Pck(pck) = &recipe.kernel else { panic!("{:?}", recipe.kernel) };
+        assert_eq!((recipe.train.seed, pck.seed), (99, 99));
+        let (a, b) = (fitted(&quick(), &table()), fitted(&Recipe { seed: 99, ..quick() }, &table()));
+        assert_eq!(a.net(), fitted(&quick(), &table()).net());
+        assert_ne!(a.net(), b.net());
+    }
+
+    #[test]
+    fn a_model_knows_its_recipe_and_its_figures() {
+        let model = fitted(&quick(), &table());
+        let about = model.about();
+        assert_eq!(serde_json::from_value::<Recipe>(about.settings.clone()).unwrap(), quick().seeded());
+        assert!(about.kernel.starts_with("probabilistic cluster kernel"), "{}", about.kernel);
+        let named: Vec<&str> = about.figures.keys().map(String::as_str).collect();
+        let expected = [
+            "test.code",
+            "test.codes-to-ideal",
+            "test.prior-to-ideal",
+            "test.reconstruction",
+            "train.code",
+            "train.reconstruction",
+            "validation.code",
+            "validation.reconstruction",
+        ];
+        assert_eq!(named, expected);
+        // The figures are those of the model on its own prepared rows.
+        let table = table();
+        let prepared = quick().prepare(&Source::from(&table)).unwrap();
+        let x = &prepared.parts[2];
+        let back = model.net().reconstruct(x.view()).unwrap();
+        let error = (&back - x).mapv(|d| f64::from(d * d)).mean().unwrap();
+        assert!((about.figures["test.reconstruction"] - error).abs() < 1e-6 * error);
+    }
+
+    #[test]
+    fn the_papers_choices_reach_the_model() {
+        let recipe = Recipe { train: Trainer { layers: vec![4, 2], batch: Some(14), ..Trainer::paper() }, ..quick() };
+        let model = fitted(&recipe, &table());
+        let shape = model.net().architecture();
+        assert_eq!((shape.hidden, shape.code, shape.tied), (Activation::Sigmoid, Activation::Sigmoid, true));
+        let train = serde_json::from_value::<Recipe>(model.about().settings.clone()).unwrap().train;
+        assert_eq!((train.batches, train.schedule, train.rate), (Batches::Independent, Schedule::Constant, Some(1e-3)));
+        // 28 training rows in batches of 14: an epoch of the paper is (28/14)^2 = 4 batches.
+        let last = |phase: usize| model.about().history.iter().filter(|r| r.phase == phase).map(|r| r.step).max();
+        assert_eq!([last(0), last(1), last(2)], [Some(30 * 4), Some(30 * 4), Some(100 * 4)]);
+    }
+
+    #[test]
+    fn kernels_that_lack_something_are_refused() {
+        let table = table();
+        let refusal = |recipe: Recipe, table: &Table, matrix: Option<usize>| {
+            let prepared = recipe.prepare(&Source::from(table)).unwrap();
+            let matrix = matrix.map(|n| Precomputed::new(Array2::eye(n)).unwrap().0);
+            recipe.kernel(&prepared, matrix).err().expect("refused").to_string()
+        };
+        let bare = Table { labels: None, ..table.clone() };
+        let message = refusal(Recipe { kernel: KernelSpec::Ideal, ..quick() }, &bare, None);
+        assert!(message.contains("made of labels"), "{message}");
+        let message = refusal(Recipe { kernel: KernelSpec::Precomputed, ..quick() }, &table, None);
+        assert!(message.contains("needs its matrix"), "{message}");
+        let message = refusal(quick(), &table, Some(39));
+        assert!(message.contains("prior: has 39 rows, but row 40"), "{message}");
+        // Without a code loss none of them is needed.
+        let mut plain = Recipe { kernel: KernelSpec::Precomputed, ..quick() };
+        plain.train.lambda = 0.0;
+        let prepared = plain.prepare(&Source::from(&table)).unwrap();
+        assert!(matches!(plain.kernel(&prepared, None), Ok(FittedKernel::None)));
+    }
+
+    #[test]
+    fn settings_out_of_range_are_found_without_rows() {
+        let train = |train: Trainer| Recipe { train, ..quick() };
+        for (recipe, name) in [
+            (Recipe { split: [0.5, 0.5, 0.5], ..quick() }, "split"),
+            (Recipe { split_by: Some(["a", "a", "b"].map(String::from)), ..quick() }, "split-by"),
+            (Recipe { take: Some(0), ..quick() }, "take"),
+            (Recipe { svd: Some(0), ..quick() }, "svd"),
+            (Recipe { kernel: KernelSpec::Pck(Pck { subset: 2, ..Pck::default() }), ..quick() }, "max_components"),
+            (train(Trainer { lambda: 2.0, ..Trainer::default() }), "lambda"),
+            (train(Trainer { layers: vec![0], ..Trainer::default() }), "layers"),
+        ] {
+            let message = recipe.check().unwrap_err().to_string();
+            assert!(message.starts_with(&format!("{name}: ")), "{message}");
+        }
+        quick().check().unwrap();
+    }
 }

@@ -59,7 +59,9 @@ struct NaiveLayer {
     outputs: usize,
 }
 
-/// `(1 - lambda) / (k d) sum |x - x~|^2 + lambda | C/|C| - P/|P| |` over layers `from..to`, by the definition.
+/// `(1 - lambda) / (k d) sum |x - x~|^2 + lambda | C/|C| - P/|P| |` over layers `from..to`, by the definition; `noise` is
+/// added to what the layers encode, and the clean input remains what they have to reconstruct.
+#[allow(clippy::too_many_arguments)]
 fn naive_loss(
     layers: &[NaiveLayer],
     activations: &[Activation],
@@ -67,6 +69,7 @@ fn naive_loss(
     to: usize,
     lambda: f64,
     x: &[Vec<f64>],
+    noise: Option<&[Vec<f64>]>,
     prior: Option<&Array2<f32>>,
 ) -> f64 {
     let up = |layer: &NaiveLayer, activation, h: &[f64]| -> Vec<f64> {
@@ -88,12 +91,15 @@ fn naive_loss(
     };
     let mut squares = 0.0;
     let mut codes = Vec::new();
-    for row in x {
+    for (i, row) in x.iter().enumerate() {
         let mut h = row.clone();
         for l in 0..from {
             h = up(&layers[l], activations[l + 1], &h);
         }
         let input = h.clone();
+        if let Some(noise) = noise {
+            h.iter_mut().zip(&noise[i]).for_each(|(h, n)| *h += n);
+        }
         for l in from..to {
             h = up(&layers[l], activations[l + 1], &h);
         }
@@ -122,8 +128,11 @@ fn check(
     tied: bool,
     lambda: Option<f32>,
     pretrain: Option<usize>,
+    disturbed: bool,
 ) {
-    let case = format!("{hidden} {code} {output}, tied {tied}, lambda {lambda:?}, pretraining {pretrain:?}");
+    let case = format!(
+        "{hidden} {code} {output}, tied {tied}, lambda {lambda:?}, pretraining {pretrain:?}, noise {disturbed}"
+    );
     let architecture = Architecture { input: WIDTHS[0], layers: WIDTHS[1..].to_vec(), hidden, code, output, tied };
     let activations: Vec<_> = (0..WIDTHS.len()).map(|l| architecture.activation(l)).collect();
     let mut net = Autoencoder::new(architecture, 11).unwrap();
@@ -139,11 +148,22 @@ fn check(
     let prior = Matrix(factor.dot(&factor.t()));
     let (from, to) = pretrain.map_or((0, WIDTHS.len() - 1), |l| (l, l + 1));
 
+    let amounts: Vec<Vec<f64>> = noise(K * WIDTHS[from], 5)
+        .chunks(WIDTHS[from])
+        .map(|row| row.iter().map(|&v| f64::from((v - 0.5) as f32)).collect())
+        .collect();
     let rows: Vec<usize> = (0..K).collect();
     let mut workspace = Workspace::new(&net, K);
     let losses = threads::run(|| {
         workspace.load(x.view(), &rows);
         workspace.encode(&net, 0..from);
+        if disturbed {
+            workspace.disturb(from, |mut values| {
+                for (i, row) in amounts.iter().enumerate() {
+                    row.iter().enumerate().for_each(|(j, &v)| values[[j, i]] += v as f32);
+                }
+            });
+        }
         workspace.differentiate(
             &net,
             from..to,
@@ -165,7 +185,9 @@ fn check(
         .collect();
     let x: Vec<Vec<f64>> = x.rows().into_iter().map(|r| r.iter().map(|&v| f64::from(v)).collect()).collect();
     let weight = f64::from(lambda.unwrap_or(0.0));
-    let loss = |layers: &[NaiveLayer]| naive_loss(layers, &activations, from, to, weight, &x, lambda.map(|_| &prior.0));
+    let noise = disturbed.then_some(&amounts[..]);
+    let loss =
+        |layers: &[NaiveLayer]| naive_loss(layers, &activations, from, to, weight, &x, noise, lambda.map(|_| &prior.0));
 
     let found = f64::from(losses.total(lambda.unwrap_or(0.0)));
     let want = loss(&naive);
@@ -202,7 +224,7 @@ fn gradients_of_every_activation_tied_and_untied_with_and_without_the_code_loss(
         for code in Activation::ALL {
             for tied in [true, false] {
                 for lambda in [None, Some(0.1), Some(0.75)] {
-                    check(hidden, code, Activation::Sigmoid, tied, lambda, None);
+                    check(hidden, code, Activation::Sigmoid, tied, lambda, None, false);
                 }
             }
         }
@@ -210,7 +232,7 @@ fn gradients_of_every_activation_tied_and_untied_with_and_without_the_code_loss(
     for output in Activation::ALL {
         for hidden in Activation::ALL {
             for tied in [true, false] {
-                check(hidden, Activation::Linear, output, tied, Some(0.3), None);
+                check(hidden, Activation::Linear, output, tied, Some(0.3), None, false);
             }
         }
     }
@@ -220,9 +242,24 @@ fn gradients_of_every_activation_tied_and_untied_with_and_without_the_code_loss(
 fn gradients_of_each_layer_in_pretraining() {
     for hidden in Activation::ALL {
         for tied in [true, false] {
-            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(0));
-            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(1));
-            check(hidden, Activation::Linear, Activation::Sigmoid, tied, Some(0.1), Some(2));
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(0), false);
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(1), false);
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, Some(0.1), Some(2), false);
+        }
+    }
+}
+
+#[test]
+fn gradients_with_noise_on_the_input_and_the_clean_one_to_reconstruct() {
+    for hidden in Activation::ALL {
+        for tied in [true, false] {
+            for lambda in [None, Some(0.3)] {
+                check(hidden, Activation::Linear, Activation::Sigmoid, tied, lambda, None, true);
+            }
+            // In pretraining the noise is on what the layers below give.
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(0), true);
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, None, Some(1), true);
+            check(hidden, Activation::Linear, Activation::Sigmoid, tied, Some(0.1), Some(2), true);
         }
     }
 }

@@ -4,6 +4,10 @@
 //! final name, which replaces an older file in one step. A writer that is dropped before that takes its temporary file
 //! away with it. So neither a crash nor a full disk leaves half a file under the name the user gave.
 //!
+//! A process that is killed cannot take its temporary file away; the next writer of the same name does. It knows such a
+//! file by its name and by its lock: a writer holds one on its temporary file, and the system lets go of it when the
+//! process ends, however it ends.
+//!
 //! A path that is not a regular file (`/dev/stdout`, a pipe) cannot be renamed over and is written to directly.
 
 use std::fs::File;
@@ -26,6 +30,41 @@ pub struct AtomicFile {
     path: PathBuf,
 }
 
+/// What the random part of a temporary name begins with, so that no other file looks like one.
+const MARK: &str = "dkae";
+/// Random characters after it.
+const RANDOM: usize = 6;
+
+/// The folder and the beginning of the temporary names of `target`.
+fn temporary_names(target: &Path) -> Option<(&Path, String)> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    Some((folder, format!(".{}.{MARK}", target.file_name()?.to_string_lossy())))
+}
+
+/// Removes what killed writers of `path` have left behind. Failing to is no failure of the write to come.
+pub(crate) fn remove_stale(path: &Path) {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let Some((folder, prefix)) = temporary_names(&target) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|n| n.strip_prefix(&prefix)?.strip_suffix(".part"));
+        if !random.is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric())) {
+            continue;
+        }
+        // A file that a living writer holds is its own business. The lock is kept until the file is gone, so that a writer
+        // who has just made it and waits for it sees that it is.
+        if let Ok(file) = File::options().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 impl AtomicFile {
     /// Starts a file that will be called `path`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
@@ -35,18 +74,15 @@ impl AtomicFile {
             let file = File::options().write(true).open(&target).map_err(Error::io(&path))?;
             return Ok(Self { file: BufWriter::new(file), temporary: None, target, path });
         }
-        let folder = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = target.file_name().ok_or_else(|| Error::format(&path, "", "is not the name of a file"))?;
-        let prefix = format!(".{}.", name.to_string_lossy());
+        let (folder, prefix) =
+            temporary_names(&target).ok_or_else(|| Error::format(&path, "", "is not the name of a file"))?;
+        remove_stale(&target);
         let mut builder = Builder::new();
-        builder.prefix(&prefix).suffix(".part");
+        builder.prefix(&prefix).rand_bytes(RANDOM).suffix(".part");
         // Temporary files are private by default; this one is to end up as any other new file, as the umask has it.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary: NamedTempFile = builder.tempfile_in(folder).map_err(|e| {
+        let refused = |e: std::io::Error| {
             // The error names the temporary file; the user knows the folder.
             let why = match folder.is_dir() {
                 true => format!("cannot write in folder {}: {}", folder.display(), e.kind()),
@@ -54,7 +90,15 @@ impl AtomicFile {
             };
             let source = std::io::Error::new(e.kind(), why);
             Error::Io { path: path.clone(), source }
-        })?;
+        };
+        let temporary = loop {
+            let temporary: NamedTempFile = builder.tempfile_in(folder).map_err(refused)?;
+            // Between its making and its locking another writer may have taken the file for a dead one's. Where the file
+            // system has no locks, nobody removes anything.
+            if temporary.as_file().lock().is_err() || temporary.path().exists() {
+                break temporary;
+            }
+        };
         let (file, temporary) = temporary.into_parts();
         Ok(Self { file: BufWriter::new(file), temporary: Some(temporary), target, path })
     }
@@ -70,8 +114,9 @@ impl AtomicFile {
         let file = file.into_inner().map_err(|e| Error::io(&path)(e.into_error()))?;
         let Some(temporary) = temporary else { return Ok(()) };
         file.sync_all().map_err(Error::io(&path))?;
-        drop(file);
         temporary.persist(&target).map_err(|e| Error::io(&path)(e.error))?;
+        // Only now: until the file has its name, the lock protects it.
+        drop(file);
         // The new name itself lives in the folder. Not every file system can flush one, and the file is whole anyway.
         #[cfg(unix)]
         if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
@@ -138,6 +183,35 @@ mod tests {
         write_atomically(&path, |f| f.write_all(b"new")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(entries(folder.path()), 1);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        let put = |name: &str| std::fs::write(folder.path().join(name), "half").unwrap();
+        put(".a.bin.dkaeXy12Zq.part");
+        let others = [
+            ".a.bin.backup.part",
+            ".a.bin.dkaeXy12Zq",
+            ".a.bin.dkaeXy12Zq.part.old",
+            ".a.bin.dkae-notes.part",
+            ".a.bin.checkpoint.dkaeXy12Zq.part",
+            ".b.bin.dkaeXy12Zq.part",
+            "a.bin.dkaeXy12Zq.part",
+        ];
+        others.iter().for_each(|name| put(name));
+        // Two that write the same name at once do not disturb each other.
+        let mut first = AtomicFile::create(&path).unwrap();
+        let mut second = AtomicFile::create(&path).unwrap();
+        assert_eq!(entries(folder.path()), others.len() + 2);
+        first.write_all(b"first").unwrap();
+        second.write_all(b"second").unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"second");
+        assert!(others.iter().all(|name| folder.path().join(name).exists()));
+        assert_eq!(entries(folder.path()), others.len() + 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::input::Input;
 use super::read::{Format, ReadOptions, read_as};
 use super::records::Records;
-use super::rows::{Collector, Opened, Reader};
+use super::rows::{Collector, Opened, Reader, row_place};
 use super::{Shape, Table};
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ impl Reader for Rows {
         let path = self.0.path().to_owned();
         let mut rows = 0;
         for record in self.0.next(max)?.chunks_exact(1 + WIDTH) {
-            let place = || format!("row {}", first + rows + 1);
+            let place = || row_place(first + rows);
             let Some(label) = CLASSES.get(usize::from(record[0])) else {
                 let message =
                     format!("label {} is not one of 0 to 9; is this the binary version of CIFAR-10?", record[0]);
@@ -83,8 +83,11 @@ mod tests {
     fn bad_files_are_refused_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let read = |bytes: &[u8]| message(read(write(&folder, "a.bin", bytes), &ReadOptions::default()));
-        assert!(read(&[record(1, 1), record(10, 1)].concat()).contains("a.bin, row 2: label 10 is not one of 0 to 9"));
-        assert!(read(&[record(1, 1), vec![1; 100]].concat()).contains("row 2: the file ends in the middle"));
+        assert!(
+            read(&[record(1, 1), record(10, 1)].concat())
+                .contains("a.bin, row 2 (from 1): label 10 is not one of 0 to 9")
+        );
+        assert!(read(&[record(1, 1), vec![1; 100]].concat()).contains("row 2 (from 1): the file ends in the middle"));
         assert!(read(&[]).contains("no rows"));
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Two things are found out from the first lines unless the user says them. The delimiter is the first of tab, semicolon
 //! and comma that cuts the first lines into the same number of columns, more than one. The first row is a header when some
-//! column has words there and a number below, or when it has nothing but words.
+//! column has words there and a number below, or when it has nothing but words. Text is UTF-8; anything else is refused,
+//! because a name that was guessed would not be found again.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -34,8 +35,12 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     let second = records.next()?;
     let header = options.header.unwrap_or_else(|| is_header(&first, second.as_ref()));
     let columns = first.len();
+    let name = |(j, field): (usize, &[u8])| match utf8(field) {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(Error::format(&path, format!("header (line 1), column {}", j + 1), not_utf8(field))),
+    };
     let all_names: Option<Vec<String>> =
-        header.then(|| first.iter().map(|f| String::from_utf8_lossy(f.trim_ascii()).into_owned()).collect());
+        header.then(|| first.iter().enumerate().map(name).collect::<Result<_>>()).transpose()?;
     let layout = Layout::new(&path, options, columns, all_names.as_deref())?;
     let names = all_names.as_ref().map(|n| layout.features.iter().map(|&i| n[i].clone()).collect());
     records.pending.extend((!header).then_some(first).into_iter().chain(second));
@@ -49,8 +54,9 @@ pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
     let path = input.path.clone();
     for (i, line) in input.reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| read_error(&path, e))?;
-        let line = String::from_utf8_lossy(&line);
-        let label = line.trim();
+        let Some(label) = utf8(&line) else {
+            return Err(Error::format(&path, format!("line {}", i + 1), not_utf8(&line)));
+        };
         if label.is_empty() || label.contains(['\t', ';', ',']) {
             let message = format!("one label was expected on each line, found `{}`", shorten(label));
             return Err(Error::format(&path, format!("line {}", i + 1), message));
@@ -101,6 +107,16 @@ fn number(field: &[u8]) -> Field {
         Some(v) => Field::Number(v),
         None => Field::Word,
     }
+}
+
+/// A field as text, without the blanks around it.
+fn utf8(field: &[u8]) -> Option<&str> {
+    std::str::from_utf8(field).ok().map(str::trim)
+}
+
+fn not_utf8(field: &[u8]) -> String {
+    let text = shorten(&String::from_utf8_lossy(field.trim_ascii()));
+    format!("`{text}` is not UTF-8 text (it may be Latin-1 or UTF-16); save the file as UTF-8")
 }
 
 /// A field as it is shown in a message.
@@ -156,19 +172,13 @@ impl Rows {
     }
 
     /// A label or group, which must not be empty.
-    fn word<'r>(
-        &self,
-        record: &'r ByteRecord,
-        column: usize,
-        what: &str,
-        path: &Path,
-    ) -> Result<std::borrow::Cow<'r, str>> {
-        let field = record[column].trim_ascii();
-        if field.is_empty() {
-            let message = format!("the {what} is missing; fill it in or leave out the row");
-            return Err(Error::format(path, self.place(record, Some(column)), message));
-        }
-        Ok(String::from_utf8_lossy(field))
+    fn word<'r>(&self, record: &'r ByteRecord, column: usize, what: &str, path: &Path) -> Result<&'r str> {
+        let message = match utf8(&record[column]) {
+            None => not_utf8(&record[column]),
+            Some("") => format!("the {what} is missing; fill it in or leave out the row"),
+            Some(word) => return Ok(word),
+        };
+        Err(Error::format(path, self.place(record, Some(column)), message))
     }
 }
 
@@ -191,16 +201,19 @@ impl Reader for Rows {
                     Field::Number(v) => v,
                     Field::Missing => f32::NAN,
                     Field::Word => {
-                        let text = shorten(&String::from_utf8_lossy(&record[j]));
-                        let message = format!(
-                            "`{text}` is not a number; if the column holds labels or other words, name it as the label \
-                             or leave it out (decimals are written with a point)"
-                        );
+                        let message = match utf8(&record[j]) {
+                            None => not_utf8(&record[j]),
+                            Some(text) => format!(
+                                "`{}` is not a number; if the column holds labels or other words, name it as the label \
+                                 or leave it out (decimals are written with a point)",
+                                shorten(text)
+                            ),
+                        };
                         return Err(Error::format(&out.path, self.place(&record, Some(j)), message));
                     }
                 });
             }
-            out.end_row(label.as_deref(), group.as_deref(), || self.place(&record, None))?;
+            out.end_row(label, group, || self.place(&record, None))?;
         }
         Ok(max.min(4096))
     }
@@ -299,6 +312,33 @@ mod tests {
         assert!(message(table("1,2\n", &dropped)).starts_with("drop_label: there are no labels"));
         let dropped = ReadOptions { delimiter: Some('€'), ..ReadOptions::default() };
         assert!(message(table("1,2\n", &dropped)).starts_with("delimiter"));
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused_with_its_place_and_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let label = ReadOptions { label: Some(Column::Last), ..ReadOptions::default() };
+        let says = |bytes: &[u8], options: &ReadOptions, place: &str| {
+            let m = message(read(write(&folder, "a.csv", bytes), options));
+            assert!(m.contains(&format!("a.csv, {place}: `")) && m.contains("save the file as UTF-8"), "{m}");
+        };
+        says(b"a,gr\xfc\xdfe\n1,2\n", &label, "header (line 1), column 2");
+        says(b"a,b\n1,x\n2,gr\xfcn\n", &label, "row 2 (line 3), column 2 (`b`)");
+        says(b"a,b\n1,2\n2,\xb5\n", &ReadOptions::default(), "row 2 (line 3), column 2 (`b`)");
+        says(b"\xff\xfea\0,\0b\0\n\0", &ReadOptions::default(), "header (line 1), column 1");
+        let group = ReadOptions { group: Some(Column::Number(1)), ..ReadOptions::default() };
+        says(b"g,b\n\xe9,2\n", &group, "row 1 (line 2), column 1 (`g`)");
+        let side = ReadOptions { labels_file: Some(write(&folder, "l.txt", b"a\n\xe4\n")), ..ReadOptions::default() };
+        let m = message(read(write(&folder, "a.csv", b"1,2\n3,4\n"), &side));
+        assert!(m.contains("l.txt, line 2: `") && m.contains("save the file as UTF-8"), "{m}");
+        // A column that is left out may hold anything; what is UTF-8 is read as it is.
+        let skip = ReadOptions { skip: vec![Column::Last], ..ReadOptions::default() };
+        assert!(read(write(&folder, "a.csv", b"a,b\n1,\xe9\n"), &skip).is_ok());
+        let table = read(write(&folder, "a.csv", "größe,art\n1,grün\n".as_bytes()), &label).unwrap();
+        assert_eq!(
+            (table.names.unwrap(), table.labels.unwrap().names),
+            (vec!["größe".to_owned()], vec!["grün".to_owned()])
+        );
     }
 
     #[test]

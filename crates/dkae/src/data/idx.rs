@@ -157,7 +157,8 @@ pub(crate) mod tests {
         assert!(read(&file(8, &[], &[0])).contains("no axes"));
         assert!(read(&good[..10]).contains("ends within the lengths of its 2 axes"));
         assert!(
-            read(&good[..good.len() - 1]).contains("row 3: the file ends in the middle (the header promises 3 rows)")
+            read(&good[..good.len() - 1])
+                .contains("row 3 (from 1): the file ends in the middle (the header promises 3 rows)")
         );
         assert!(read(&[&good[..], &[9]].concat()).contains("goes on after the 3 rows"));
         assert!(read(&file(8, &[0, 2], &[])).contains("no rows"));
@@ -165,13 +166,13 @@ pub(crate) mod tests {
         assert!(read(&file(8, &[u32::MAX; 5], &[1])).contains("promises more"));
         let packed = gzip(&good);
         assert!(read(&packed[..packed.len() - 4]).contains("truncated"));
-        assert!(read(&gzip(&good[..good.len() - 1])).contains("row 3: the file ends in the middle"));
+        assert!(read(&gzip(&good[..good.len() - 1])).contains("row 3 (from 1): the file ends in the middle"));
         let mut damaged = packed.clone();
         let crc = damaged.len() - 6;
         damaged[crc] ^= 1;
         assert!(read(&damaged).contains("damaged"));
         let nan = file(13, &[2, 1], &[1.0f32, f32::NAN].iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<_>>());
-        assert!(read(&nan).contains("a.idx, row 2, feature 1: a missing value"));
+        assert!(read(&nan).contains("a.idx, row 2 (from 1), feature 1: a missing value"));
     }
 
     #[test]

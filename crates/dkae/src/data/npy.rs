@@ -418,8 +418,8 @@ pub(crate) mod tests {
         assert!(read(&good[..7]).contains("ends within its header"));
         assert!(read(&good[..9]).contains("ends within its header"));
         assert!(read(&good[..40]).contains("ends within its header"));
-        assert!(read(&good[..good.len() - 1]).contains("a.npy, row 2: the file ends in the middle"));
-        assert!(read(&good[..good.len() - 6]).contains("row 1: the file ends in the middle"));
+        assert!(read(&good[..good.len() - 1]).contains("a.npy, row 2 (from 1): the file ends in the middle"));
+        assert!(read(&good[..good.len() - 6]).contains("row 1 (from 1): the file ends in the middle"));
         assert!(read(&[&good[..], &[1]].concat()).contains("goes on after the 2 rows"));
         let with = |dictionary: &str| read(&file(dictionary, &[0; 16]));
         assert!(
@@ -436,7 +436,7 @@ pub(crate) mod tests {
         assert!(with(&"(".repeat(60_000)).contains("cannot be read"));
         let nan: Vec<u8> = [1f32, 2.0, f32::INFINITY, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         let nan = file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", &nan);
-        assert!(read(&nan).contains("a.npy, row 2, feature 1: an infinite value"));
+        assert!(read(&nan).contains("a.npy, row 2 (from 1), feature 1: an infinite value"));
     }
 
     #[test]

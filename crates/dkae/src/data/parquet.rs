@@ -23,7 +23,7 @@ use parquet::schema::types::{ColumnDescriptor, Type};
 use super::atomic::AtomicFile;
 use super::input::Input;
 use super::read::{Format, Layout, ReadOptions, read_as};
-use super::rows::{Collector, Opened, Reader, number_label};
+use super::rows::{Collector, Opened, Reader, number_label, row_place};
 use super::stream::{RowSink, check_width};
 use super::{Shape, Table};
 use crate::{Error, Result};
@@ -247,17 +247,17 @@ impl Reader for Rows {
             if let Some(words) = &mut column.words {
                 words.clear();
             }
-            let place = format!("row {}, column {} (`{}`)", self.row + 1, column.index + 1, column.name);
+            let place = format!("{}, column {} (`{}`)", row_place(self.row), column.index + 1, column.name);
             guarded(&self.path, &place, || column.read(rows))?;
         }
         let (special, features) = self.columns.split_at(usize::from(self.has_label) + usize::from(self.has_group));
         for i in 0..rows {
-            let row = self.row + 1 + i as u64;
+            let row = self.row + i as u64;
             let word = |column: &Column| -> Result<String> {
                 match column.words.as_ref().and_then(|w| w.get(i)) {
                     Some(word) if !word.is_empty() => Ok(word.clone()),
                     _ => {
-                        let place = format!("row {row}, column {} (`{}`)", column.index + 1, column.name);
+                        let place = format!("{}, column {} (`{}`)", row_place(row), column.index + 1, column.name);
                         Err(Error::format(
                             &self.path,
                             place,
@@ -269,7 +269,7 @@ impl Reader for Rows {
             let label = special.first().filter(|_| self.has_label).map(word).transpose()?;
             let group = special.last().filter(|_| self.has_group).map(word).transpose()?;
             out.values.extend(features.iter().map(|column| column.numbers[i] as f32));
-            out.end_row(label.as_deref(), group.as_deref(), || format!("row {row}"))?;
+            out.end_row(label.as_deref(), group.as_deref(), || row_place(row))?;
         }
         self.left -= rows;
         self.row += rows as u64;
@@ -416,11 +416,11 @@ mod tests {
         says(options("no", &[]), "label:");
         says(
             options("hole", &["list", "nested", "word", "kind"]),
-            "row 2, column 12 (`hole`): the label or group is missing",
+            "row 2 (from 1), column 12 (`hole`): the label or group is missing",
         );
         let path = fixture("holes.parquet");
         let m = message(read(&path, &ReadOptions::default()));
-        assert!(m.contains("holes.parquet, row 2, feature 1 (`a`): a missing value"), "{m}");
+        assert!(m.contains("holes.parquet, row 2 (from 1), feature 1 (`a`): a missing value"), "{m}");
         let allowed = ReadOptions { allow_missing: true, ..ReadOptions::default() };
         assert!(read(&path, &allowed).unwrap().x[[1, 0]].is_nan());
 

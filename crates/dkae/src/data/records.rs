@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Labels;
 use super::input::Input;
-use super::rows::{Collector, Reader, number_label};
+use super::rows::{Collector, Reader, number_label, row_place};
 use crate::{Error, Result};
 
 /// How a number is stored.
@@ -176,7 +176,7 @@ impl Records {
             };
             return Err(Error::format(
                 &self.input.path,
-                format!("row {}", self.done + 1),
+                row_place(self.done),
                 format!("the file ends in the middle ({expected}); it is truncated, copy or download it again"),
             ));
         }
@@ -202,7 +202,7 @@ pub(crate) struct Contiguous {
 /// Ends row `i` of the file (from 0), with its label if there are any.
 pub(crate) fn end_row(out: &mut Collector, labels: &Option<Labels>, i: u64) -> Result<()> {
     let label = labels.as_ref().map(|l| l.names[l.index[i as usize] as usize].as_str());
-    out.end_row(label, None, || format!("row {}", i + 1))
+    out.end_row(label, None, || row_place(i))
 }
 
 impl Reader for Contiguous {

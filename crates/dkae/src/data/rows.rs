@@ -147,6 +147,11 @@ impl Collector {
     }
 }
 
+/// Row `i` of a file (from 0), as messages call it. Lines tell how rows of text are counted; others need a word.
+pub(crate) fn row_place(i: u64) -> String {
+    format!("row {} (from 1)", i + 1)
+}
+
 fn count_mismatch(labels: &Path, count: usize, data: &Path, rows: &str) -> Error {
     Error::format(
         labels,

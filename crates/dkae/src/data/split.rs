@@ -31,11 +31,7 @@ impl Split {
 
     /// Draws `take` of `n` rows at random and divides those.
     pub fn random_of(n: usize, take: usize, fractions: [f64; 3], seed: u64) -> Result<Self> {
-        if fractions.iter().any(|f| !(0.0..=1.0).contains(f)) || (fractions.iter().sum::<f64>() - 1.0).abs() > 1e-9 {
-            let message =
-                format!("{fractions:?} are not three fractions from 0 to 1 that sum to 1, such as 0.7, 0.15, 0.15");
-            return Err(Error::setting("split", message));
-        }
+        check_fractions(fractions)?;
         if take > n {
             return Err(Error::setting("take", format!("{take} rows cannot be drawn from {n}")));
         }
@@ -54,10 +50,7 @@ impl Split {
 
     /// Divides rows by the group each belongs to; rows of other groups are left out.
     pub fn by_group(groups: &[String], train: &str, validation: &str, test: &str) -> Result<Self> {
-        if train == validation || train == test || validation == test {
-            let message = format!("the parts must be different groups, but are `{train}`, `{validation}` and `{test}`");
-            return Err(Error::setting("split-by", message));
-        }
+        check_groups([train, validation, test])?;
         let part = |name: &str| -> Result<Vec<usize>> {
             let rows: Vec<usize> = (0..groups.len()).filter(|&i| groups[i] == name).collect();
             if rows.is_empty() {
@@ -90,6 +83,25 @@ impl Split {
             test: draw(&self.test, sizes[2], "test", 3)?,
         })
     }
+}
+
+/// Shares that divide the whole.
+pub(crate) fn check_fractions(fractions: [f64; 3]) -> Result<()> {
+    if fractions.iter().any(|f| !(0.0..=1.0).contains(f)) || (fractions.iter().sum::<f64>() - 1.0).abs() > 1e-9 {
+        let message =
+            format!("{fractions:?} are not three fractions from 0 to 1 that sum to 1, such as 0.7, 0.15, 0.15");
+        return Err(Error::setting("split", message));
+    }
+    Ok(())
+}
+
+/// Groups that share no row.
+pub(crate) fn check_groups([train, validation, test]: [&str; 3]) -> Result<()> {
+    if train == validation || train == test || validation == test {
+        let message = format!("the parts must be different groups, but are `{train}`, `{validation}` and `{test}`");
+        return Err(Error::setting("split-by", message));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -75,7 +75,8 @@ impl Svd {
         }
         fix_signs(vectors.view_mut());
         Ok(TruncatedSvd {
-            components: vectors.t().mapv(|v| v as f32),
+            // In the order a model file has them, so that a loaded model computes with the same bits.
+            components: vectors.mapv(|v| v as f32).t().as_standard_layout().into_owned(),
             singular_values: values.mapv(|v| v.sqrt() as f32),
         })
     }

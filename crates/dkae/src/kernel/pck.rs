@@ -35,11 +35,12 @@ pub enum Floor {
 
 /// The settings of the probabilistic cluster kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pck {
     /// Random starts of each size of mixture, Q; 30 by default.
     pub restarts: usize,
     /// Components of the largest mixtures, G: sizes go from 2 to this; 30 by default.
+    #[serde(alias = "max_components")]
     pub max_components: usize,
     /// Rows that mixtures are fitted on, drawn from the data; 200 by default. All rows if there are fewer.
     pub subset: usize,
@@ -53,6 +54,7 @@ pub struct Pck {
     /// EM stops when the mean log-likelihood of a row changes by less than this; 0.001 by default.
     pub tolerance: f64,
     /// EM stops after this many iterations in any case; 100 by default.
+    #[serde(alias = "max_iterations")]
     pub max_iterations: usize,
     /// Chooses the subset and the starts; 0 by default.
     pub seed: u64,
@@ -93,7 +95,13 @@ impl Pck {
     /// Fits all mixtures on a subset of `x`.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedPck> {
         let n = x.nrows();
-        self.check(n)?;
+        self.check()?;
+        if self.max_components > n {
+            let g = self.max_components;
+            return Err(Error::Data(format!(
+                "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
+            )));
+        }
         let mut drawn = rng::sample(&mut rng::stream(self.seed, Purpose::Subset, 0, 0), n, self.subset.min(n));
         drawn.sort_unstable();
         let rows = Rows::new(x.select(Axis(0), &drawn).view(), self.covariance)?;
@@ -146,7 +154,8 @@ impl Pck {
             mixtures.push(mixture);
         }
         Ok(FittedPck {
-            settings: self.clone(),
+            // As many rows as were drawn, should there have been fewer than asked for.
+            settings: Pck { subset: drawn.len(), ..self.clone() },
             width: x.ncols(),
             screen: Screen {
                 squares: self.covariance != Covariance::Tied,
@@ -160,7 +169,8 @@ impl Pck {
         })
     }
 
-    fn check(&self, n: usize) -> Result<()> {
+    /// All that can be wrong with the settings by themselves.
+    pub fn check(&self) -> Result<()> {
         let Self { restarts, max_components: g, subset, .. } = *self;
         if restarts == 0 {
             return Err(Error::setting("restarts", "must be at least 1, got 0"));
@@ -175,11 +185,6 @@ impl Pck {
                     "{g} components cannot start at different rows of a subset of {subset}; raise subset or lower max_components"
                 ),
             ));
-        }
-        if g > n {
-            return Err(Error::Data(format!(
-                "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
-            )));
         }
         let mixtures = restarts.saturating_mul(g - 1);
         if mixtures > 65_535 {
@@ -446,6 +451,14 @@ pub(super) mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_fitted_kernel_tells_how_many_rows_it_was_fitted_on() {
+        let x = random(40, 3, 1);
+        let fitted = |subset| Pck { restarts: 2, max_components: 3, subset, ..Pck::default() }.fit(x.view()).unwrap();
+        assert!(fitted(200).describe().contains("fitted on 40 rows"), "{}", fitted(200).describe());
+        assert!(fitted(30).describe().contains("fitted on 30 rows"), "{}", fitted(30).describe());
     }
 
     #[test]

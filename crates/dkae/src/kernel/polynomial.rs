@@ -29,17 +29,25 @@ impl Default for Polynomial {
 impl Polynomial {
     /// Settles the factor for rows of this width.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedPolynomial> {
+        self.check()?;
+        let gamma = self.gamma.unwrap_or(1.0 / x.ncols().max(1) as f64);
+        Ok(FittedPolynomial { degree: self.degree, gamma, offset: self.offset, width: x.ncols() })
+    }
+
+    /// All that can be wrong with the settings by themselves.
+    pub fn check(&self) -> Result<()> {
         if !(1..=64).contains(&self.degree) {
             return Err(Error::setting("degree", format!("must be from 1 to 64, got {}", self.degree)));
         }
-        let gamma = self.gamma.unwrap_or(1.0 / x.ncols().max(1) as f64);
-        if !(gamma > 0.0 && gamma.is_finite()) {
+        if let Some(gamma) = self.gamma
+            && !(gamma > 0.0 && gamma.is_finite())
+        {
             return Err(Error::setting("gamma", format!("must be a positive number, got {gamma}")));
         }
         if !(self.offset >= 0.0 && self.offset.is_finite()) {
             return Err(Error::setting("offset", format!("must be zero or positive, got {}", self.offset)));
         }
-        Ok(FittedPolynomial { degree: self.degree, gamma, offset: self.offset, width: x.ncols() })
+        Ok(())
     }
 
     /// One line: the kernel and its settings.

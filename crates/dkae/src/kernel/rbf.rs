@@ -44,10 +44,7 @@ impl Default for Rbf {
 impl Rbf {
     /// Finds the width for these rows.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedRbf> {
-        let (Width::Value(value) | Width::MedianFraction(value)) = self.width;
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::setting("width", format!("must be a positive number, got {value}")));
-        }
+        self.check()?;
         check::finite("rows for a kernel", x)?;
         let sigma = match self.width {
             Width::Value(sigma) => sigma,
@@ -56,6 +53,15 @@ impl Rbf {
         // Distances do not depend on the origin, and f32 has the most digits near it.
         let centre = x.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(x.ncols()));
         Ok(FittedRbf { sigma, centre })
+    }
+
+    /// All that can be wrong with the settings by themselves.
+    pub fn check(&self) -> Result<()> {
+        let (Width::Value(value) | Width::MedianFraction(value)) = self.width;
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::setting("rbf-width", format!("expected a positive number, found {value}")));
+        }
+        Ok(())
     }
 
     /// One line: the kernel and its settings.
@@ -180,7 +186,7 @@ mod tests {
         let x = random(5, 2, 1);
         for width in [Width::Value(0.0), Width::Value(f64::NAN), Width::MedianFraction(-1.0)] {
             let message = Rbf { width, seed: 0 }.fit(x.view()).err().unwrap().to_string();
-            assert!(message.starts_with("width"), "{message}");
+            assert!(message.starts_with("rbf-width"), "{message}");
         }
         let same = Array2::from_elem((5, 2), 1.0);
         assert!(Rbf::default().fit(same.view()).err().unwrap().to_string().contains("median"));

@@ -2,17 +2,25 @@
 //!
 //! Kernels of rows are [fitted](KernelSpec::fit) and then know any row. Two priors are not kernels of rows: the ideal one
 //! is made of labels ([`super::Ideal`]) and the precomputed one of a matrix ([`super::Precomputed`]).
+//!
+//! As text a kernel is its name, `rbf`, or a sum of names with weights, `0.5*pck+rbf`; all other settings are the default
+//! then. A settings file may have that text, or a table such as `[kernel.rbf]`.
+
+use std::fmt;
+use std::str::FromStr;
 
 use ndarray::ArrayView2;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Error, Result};
 
-use super::{Cosine, Kernel, Linear, Pck, Polynomial, Rbf, Sum};
+use super::{Cosine, Kernel, Linear, Part, Pck, Polynomial, Rbf, Sum};
 
 /// A kernel and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(remote = "Self", rename_all = "kebab-case")]
 pub enum KernelSpec {
     /// The probabilistic cluster kernel.
     Pck(Pck),
@@ -60,6 +68,17 @@ impl KernelSpec {
         })
     }
 
+    /// All that can be wrong with the settings by themselves, before there are rows.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Pck(settings) => settings.check(),
+            Self::Rbf(settings) => settings.check(),
+            Self::Polynomial(settings) => settings.check(),
+            Self::Sum(settings) => settings.check(),
+            Self::Linear | Self::Cosine | Self::Ideal | Self::Precomputed => Ok(()),
+        }
+    }
+
     /// The same kernel with this seed for all that is random in it.
     pub fn with_seed(mut self, seed: u64) -> Self {
         match &mut self {
@@ -93,6 +112,87 @@ impl KernelSpec {
     }
 }
 
+impl FromStr for KernelSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if !text.contains(['+', '*']) {
+            return Self::named(text);
+        }
+        let part = |part: &str| {
+            let (weight, name) = match part.split_once('*') {
+                None => (1.0, part),
+                Some((weight, name)) => match weight.trim().parse() {
+                    Ok(weight) => (weight, name),
+                    Err(_) => {
+                        let message = format!("expected a sum such as 0.5*pck+rbf, but '{weight}' is not a number");
+                        return Err(Error::setting("kernel", message));
+                    }
+                },
+            };
+            Ok(Part { weight, kernel: Self::named(name)? })
+        };
+        let sum = Sum { parts: text.split('+').map(part).collect::<Result<_>>()? };
+        sum.check()?;
+        Ok(Self::Sum(sum))
+    }
+}
+
+impl KernelSpec {
+    fn named(name: &str) -> Result<Self> {
+        Ok(match name.trim() {
+            "pck" => Self::Pck(Pck::default()),
+            "rbf" => Self::Rbf(Rbf::default()),
+            "linear" => Self::Linear,
+            "polynomial" => Self::Polynomial(Polynomial::default()),
+            "cosine" => Self::Cosine,
+            "ideal" => Self::Ideal,
+            "precomputed" => Self::Precomputed,
+            other => {
+                let message = format!(
+                    "expected pck, rbf, linear, polynomial, cosine, ideal, or a sum such as pck+rbf, found '{other}'"
+                );
+                return Err(Error::setting("kernel", message));
+            }
+        })
+    }
+}
+
+impl Serialize for KernelSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The derived one.
+        KernelSpec::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for KernelSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrTable;
+
+        impl<'de> Visitor<'de> for TextOrTable {
+            type Value = KernelSpec;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("the name of a kernel, or a table with its settings")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<KernelSpec, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KernelSpec, A::Error> {
+                let spec = KernelSpec::deserialize(MapAccessDeserializer::new(&mut map))?;
+                match map.next_key::<IgnoredAny>()? {
+                    None => Ok(spec),
+                    Some(_) => Err(de::Error::custom("one kernel was expected; for several, give a sum: pck+rbf")),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(TextOrTable)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::analytic::tests::random;
@@ -121,6 +221,32 @@ mod tests {
         let partial: KernelSpec = serde_json::from_str(r#"{"pck": {"restarts": 5}}"#).unwrap();
         assert_eq!(partial, KernelSpec::Pck(Pck { restarts: 5, ..Pck::default() }));
         assert!(serde_json::from_str::<KernelSpec>(r#"{"pck": {"restart": 5}}"#).is_err());
+        let json = serde_json::to_string(&KernelSpec::default()).unwrap();
+        assert!(json.contains("max-components") && !json.contains('_'), "{json}");
+        let older: KernelSpec = serde_json::from_str(r#"{"pck": {"max_components": 5, "max_iterations": 9}}"#).unwrap();
+        assert_eq!(older, KernelSpec::Pck(Pck { max_components: 5, max_iterations: 9, ..Pck::default() }));
+    }
+
+    #[test]
+    fn a_name_or_a_sum_of_names_is_a_kernel() {
+        let read = |text: &str| serde_json::from_value::<KernelSpec>(text.into()).map_err(|e| e.to_string());
+        assert_eq!(read("rbf").unwrap(), KernelSpec::Rbf(Rbf::default()));
+        assert_eq!(read("linear").unwrap(), KernelSpec::Linear);
+        let part = |weight: f64, kernel: KernelSpec| Part { weight, kernel };
+        let parts = vec![part(0.5, KernelSpec::default()), part(1.0, KernelSpec::Cosine)];
+        assert_eq!(read("0.5*pck + cosine").unwrap(), KernelSpec::Sum(Sum { parts }));
+        for (text, words) in [
+            ("gauss", "'gauss'"),
+            ("pck+", "''"),
+            ("x*pck", "'x' is not a number"),
+            ("-1*pck+rbf", "positive weight"),
+            ("pck+ideal", "not the ideal kernel"),
+        ] {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(words), "{message}");
+        }
+        let two = serde_json::from_str::<KernelSpec>(r#"{"pck": {}, "rbf": {}}"#).unwrap_err().to_string();
+        assert!(two.contains("give a sum"), "{two}");
     }
 
     #[test]

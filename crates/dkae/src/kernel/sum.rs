@@ -34,13 +34,11 @@ pub struct Sum {
 impl Sum {
     /// Fits every kernel on these rows.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedSum> {
-        if self.parts.is_empty() || x.nrows() == 0 {
-            return Err(Error::setting("parts", "a sum of kernels needs at least one kernel and one row"));
+        self.check()?;
+        if x.nrows() == 0 {
+            return Err(Error::Data("a sum of kernels needs at least one row to be fitted on".into()));
         }
         let parts = self.parts.iter().map(|part| {
-            if !(part.weight > 0.0 && part.weight.is_finite()) {
-                return Err(Error::setting("weight", format!("must be a positive number, got {}", part.weight)));
-            }
             let kernel = part.kernel.fit(x)?;
             let diagonal = mean_diagonal(kernel.as_ref(), x)?;
             if !(diagonal > 0.0 && diagonal.is_finite()) {
@@ -52,6 +50,28 @@ impl Sum {
             Ok(((part.weight / diagonal) as f32, kernel))
         });
         Ok(FittedSum { parts: parts.collect::<Result<_>>()?, describe: self.describe() })
+    }
+
+    /// All that can be wrong with the settings by themselves.
+    pub fn check(&self) -> Result<()> {
+        if self.parts.is_empty() {
+            return Err(Error::setting("kernel", "a sum of kernels needs at least one"));
+        }
+        for Part { weight, kernel } in &self.parts {
+            if !(*weight > 0.0 && weight.is_finite()) {
+                return Err(Error::setting(
+                    "kernel",
+                    format!("expected a positive weight for each kernel of a sum, found {weight}"),
+                ));
+            }
+            if !kernel.is_of_rows() {
+                let message =
+                    format!("only kernels with a formula for any rows can be added up, not the {}", kernel.describe());
+                return Err(Error::setting("kernel", message));
+            }
+            kernel.check()?;
+        }
+        Ok(())
     }
 
     /// One line: the kernels and their weights.

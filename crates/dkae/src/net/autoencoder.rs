@@ -55,10 +55,7 @@ impl Architecture {
         if self.layers.is_empty() {
             return Err(Error::setting("layers", "expected at least the width of the code, found an empty list"));
         }
-        if let Some(i) = self.layers.iter().position(|&w| w == 0) {
-            return Err(Error::setting("layers", format!("layer {} has width 0; every layer needs a unit", i + 1)));
-        }
-        Ok(())
+        check_widths(&self.layers)
     }
 
     /// How many weights and biases there are.
@@ -69,6 +66,14 @@ impl Architecture {
                 inputs * outputs * if self.tied { 1 } else { 2 } + inputs + outputs
             })
             .sum()
+    }
+}
+
+/// No layer is empty.
+pub(crate) fn check_widths(layers: &[usize]) -> Result<()> {
+    match layers.iter().position(|&w| w == 0) {
+        Some(i) => Err(Error::setting("layers", format!("layer {} has width 0; every layer needs a unit", i + 1))),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ mod model;
 pub(crate) mod store;
 
 pub use activation::Activation;
+pub(crate) use autoencoder::check_widths;
 pub use autoencoder::{Architecture, Autoencoder};
 pub use layer::Layer;
 pub use model::{About, Model, Record};

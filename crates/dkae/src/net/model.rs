@@ -186,7 +186,16 @@ impl Model {
             format: u32,
             library: String,
         }
+        #[derive(Deserialize)]
+        struct Unfinished {
+            #[serde(rename = "fingerprint")]
+            _fingerprint: serde::de::IgnoredAny,
+        }
         let mut reader = Reader::open(&path)?;
+        if reader.description::<Unfinished>().is_ok() {
+            let message = "is the checkpoint of an unfinished run, not a model; give the same fit again to finish it";
+            return Err(Error::format(&path, "", message));
+        }
         let version: Version = reader.description()?;
         if version.format > FORMAT {
             let message = format!(
@@ -255,6 +264,8 @@ impl Invert for Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::sparse::Csr;
+    use crate::data::svd::Svd;
     use crate::net::Activation;
     use ndarray::array;
     use proptest::prelude::*;
@@ -313,6 +324,30 @@ mod tests {
         for (j, (offset, factor)) in [(1.0, 0.5), (2.0, 0.25), (3.0, 2.0), (4.0, 1.0 / 3.0)].into_iter().enumerate() {
             assert!((raw[[0, j]] - (prepared[[0, j]] / factor + offset)).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn a_text_model_saves_to_the_same_bytes_and_gives_the_same_codes() {
+        let counts = Array2::from_shape_fn((14, 9), |(i, j)| ((i * 7 + j * 5 + i * j) % 4) as f32);
+        let sparse = Csr::from_dense(counts.view());
+        let tfidf = TfIdf::fit(&sparse).unwrap();
+        let weights = tfidf.transform(&sparse).unwrap();
+        let svd = Svd { components: 4, seed: 1 }.fit(&weights).unwrap();
+        let scaler = Scale::Standard.fit(svd.transform(&weights).unwrap().view(), Shape::Vector).unwrap();
+        let made = model(false, 3).with_preparation(Preparation { text: Some((tfidf, svd)), scaler });
+        assert_eq!((made.input_width(), made.code_width()), (9, 3));
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("1.dkae"), folder.path().join("2.dkae"));
+        made.save(&first).unwrap();
+        let read = Model::load(&first).unwrap();
+        read.save(&second).unwrap();
+        assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+        assert_eq!(made.preparation(), read.preparation());
+        let codes = made.encode(counts.view()).unwrap();
+        assert!(codes.iter().all(|v| v.is_finite()) && codes.row(0) != codes.row(1));
+        assert_eq!(codes, read.encode(counts.view()).unwrap());
+        assert_eq!(made.decode(codes.view()).unwrap(), read.decode(codes.view()).unwrap());
+        assert_eq!(made.reconstruct(counts.view()).unwrap(), read.reconstruct(counts.view()).unwrap());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::short;
 use crate::Error;
 use crate::math::rng::{self, Purpose};
 
@@ -33,9 +34,9 @@ pub enum Noise {
     #[default]
     None,
     /// This share of the features is set to zero (0.2 is the paper's denoising autoencoder).
-    Mask(f32),
+    Mask(#[serde(serialize_with = "short::number")] f32),
     /// Normal noise of this standard deviation is added.
-    Gauss(f32),
+    Gauss(#[serde(serialize_with = "short::number")] f32),
 }
 
 impl FromStr for Batches {

@@ -5,11 +5,12 @@
 //! else is needed, and a resumed run ends in the same model, bit for bit. A fingerprint of settings and data keeps a
 //! checkpoint from being continued with other ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
+use super::observe::Phase;
 use super::trainer::{Rows, State, Trainer};
 use crate::net::store::{Reader, Writer};
 use crate::net::{Layer, Record};
@@ -51,6 +52,32 @@ struct Description {
     sums: (f64, f64, u64),
 }
 
+/// What the description of every version's checkpoints has.
+#[derive(Deserialize)]
+struct Outline {
+    fingerprint: Origin,
+}
+
+#[derive(Deserialize)]
+struct Origin {
+    version: String,
+}
+
+/// Where an unfinished run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The version of the library that wrote the checkpoint.
+    pub version: String,
+    /// The phase it is in.
+    pub phase: Phase,
+    /// Steps taken in the phase.
+    pub step: u64,
+    /// Rows it trains on.
+    pub rows: usize,
+    /// Their features.
+    pub features: usize,
+}
+
 impl Fingerprint {
     pub fn of(settings: &Trainer, train: Rows, validation: Option<Rows>) -> Self {
         let hash_prior = |rows: &Rows| {
@@ -77,9 +104,7 @@ impl Fingerprint {
         if self == other {
             return None;
         }
-        Some(if self.version != other.version {
-            "another version of dkae"
-        } else if self.settings != other.settings {
+        Some(if self.settings != other.settings {
             "other settings"
         } else if (self.rows, self.features, self.data) != (other.rows, other.features, other.data) {
             "other training rows"
@@ -135,13 +160,19 @@ impl Checkpoint {
             return Ok(());
         }
         let mut reader = Reader::open(&self.path)?;
+        let foreign = |what: &str| {
+            let message =
+                format!("is the checkpoint of a run with {what}; remove it to start over, or repeat that run to go on");
+            Err(Error::format(&self.path, "", message))
+        };
+        // First of all: another version may describe its runs in another way.
+        let Outline { fingerprint: Origin { version } } = reader.description()?;
+        if version != fingerprint.version {
+            return foreign(&format!("dkae {version}, and this is dkae {}", fingerprint.version));
+        }
         let found: Description = reader.description()?;
         if let Some(what) = found.fingerprint.difference(fingerprint) {
-            return Err(Error::format(
-                &self.path,
-                "",
-                format!("is the checkpoint of a run with {what}; remove it to start over, or repeat that run to go on"),
-            ));
+            return foreign(what);
         }
         let layers = state.net.layers().len();
         if found.phase > layers {
@@ -173,11 +204,149 @@ impl Checkpoint {
         Ok(())
     }
 
+    /// Where the run stands whose checkpoint `path` is; none when the file is a model.
+    pub fn standing(path: impl AsRef<Path>) -> Result<Option<Standing>> {
+        let reader = Reader::open(path)?;
+        if reader.description::<Outline>().is_err() {
+            return Ok(None);
+        }
+        let Description { fingerprint, phase, step, .. } = reader.description()?;
+        let layers = (0..).take_while(|l| reader.has(&format!("now.encoder.{l}.bias"))).count();
+        let phase = if phase < layers { Phase::Pretrain { layer: phase, of: layers } } else { Phase::FineTune };
+        let Fingerprint { rows, features, version, .. } = fingerprint;
+        Ok(Some(Standing { version, phase, step, rows, features }))
+    }
+
     /// Removes the file: the run is over.
     pub fn remove(&self) -> Result<()> {
+        crate::data::atomic::remove_stale(&self.path);
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&self.path)(e)),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Ideal;
+    use crate::net::Model;
+    use crate::train::{Event, Length};
+    use ndarray::{Array2, s};
+    use std::ops::ControlFlow;
+
+    fn trainer() -> Trainer {
+        Trainer { layers: vec![5, 3], pretrain: Length::Steps(4), steps: Length::Steps(12), ..Trainer::default() }
+    }
+
+    fn x() -> Array2<f32> {
+        Array2::from_shape_fn((30, 4), |(i, j)| ((i * 7 + j * 3 + i * j) % 11) as f32 / 10.0)
+    }
+
+    fn classes() -> Vec<u32> {
+        (0..30).map(|i| i % 3).collect()
+    }
+
+    /// Trains the first 20 rows, and validates on the others.
+    fn fit(trainer: &Trainer, x: &Array2<f32>, classes: &[u32], path: &Path, last: u64) -> Result<Model> {
+        let (train, validation) = (Ideal::new(&classes[..20]), Ideal::new(&classes[20..]));
+        let (train, validation) = (
+            Rows { x: x.slice(s![..20, ..]), prior: Some(&train) },
+            Rows { x: x.slice(s![20.., ..]), prior: Some(&validation) },
+        );
+        let mut stop = |event: &Event| match event {
+            Event::Step { phase: Phase::FineTune, step, .. } if *step == last => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let checkpoint = Checkpoint { path: path.to_owned(), every: 1000 };
+        trainer.fit_validated(train, Some(validation), Some(&checkpoint), &mut stop)
+    }
+
+    /// A run that was stopped after seven steps of fine-tuning, and its checkpoint.
+    fn stopped() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.checkpoint");
+        assert!(matches!(fit(&trainer(), &x(), &classes(), &path, 7), Err(Error::Interrupted)));
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_says_where_its_run_stands_and_a_model_does_not() {
+        let (folder, path) = stopped();
+        let standing = Checkpoint::standing(&path).unwrap().unwrap();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        assert_eq!(standing, Standing { version, phase: Phase::FineTune, step: 7, rows: 20, features: 4 });
+        let message = Model::load(&path).unwrap_err().to_string();
+        assert!(message.contains("m.checkpoint: is the checkpoint of an unfinished run"), "{message}");
+        // Going on ends in the model of the run that was never stopped.
+        let resumed = fit(&trainer(), &x(), &classes(), &path, u64::MAX).unwrap();
+        let whole = fit(&trainer(), &x(), &classes(), &folder.path().join("none"), u64::MAX).unwrap();
+        assert_eq!((resumed.net(), resumed.about()), (whole.net(), whole.about()));
+        let model = folder.path().join("m.dkae");
+        whole.save(&model).unwrap();
+        assert_eq!(Checkpoint::standing(&model).unwrap(), None);
+    }
+
+    #[test]
+    fn a_checkpoint_of_another_run_is_refused_with_the_difference() {
+        let (_folder, path) = stopped();
+        let refusal = |trainer: &Trainer, x: &Array2<f32>, classes: &[u32]| {
+            let message = fit(trainer, x, classes, &path, u64::MAX).unwrap_err().to_string();
+            assert!(message.contains("m.checkpoint: is the checkpoint of a run with"), "{message}");
+            assert!(message.contains("remove it to start over"), "{message}");
+            message
+        };
+        let (x, classes) = (x(), classes());
+        let changed = |place: [usize; 2]| {
+            let mut other = x.clone();
+            other[place] = 0.55;
+            other
+        };
+        let mut swapped = classes.clone();
+        swapped.swap(0, 1);
+        let settings = Trainer { lambda: 0.2, ..trainer() };
+        assert!(refusal(&settings, &x, &classes).contains("other settings"));
+        assert!(refusal(&trainer(), &changed([3, 1]), &classes).contains("other training rows"));
+        assert!(refusal(&trainer(), &changed([25, 1]), &classes).contains("other validation rows"));
+        assert!(refusal(&trainer(), &x, &swapped).contains("another kernel"));
+        // It is still there, for the run that it belongs to.
+        assert!(fit(&trainer(), &x, &classes, &path, u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn damaged_files_and_those_of_another_version_are_refused() {
+        let (_folder, path) = stopped();
+        let bytes = std::fs::read(&path).unwrap();
+        let refusal = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            fit(&trainer(), &x(), &classes(), &path, u64::MAX).unwrap_err().to_string()
+        };
+        for keep in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
+            let message = refusal(&bytes[..keep]);
+            assert!(message.contains("m.checkpoint") && message.contains("damaged"), "{message}");
+        }
+        let replaced = |from: &str, to: &str| {
+            let place = bytes.windows(from.len()).position(|w| w == from.as_bytes()).expect("the description has it");
+            [&bytes[..place], to.as_bytes(), &bytes[place + from.len()..]].concat()
+        };
+        // A newer one, whose description has other fields.
+        let version = env!("CARGO_PKG_VERSION");
+        let newer = replaced(&format!(r#"\"version\":\"{version}"#), &format!(r#"\"version\":\"9{}"#, &version[1..]));
+        let place = newer.windows(9).position(|w| w == br#"adam_time"#).unwrap();
+        let newer = [&newer[..place], b"adam_tide", &newer[place + 9..]].concat();
+        let message = refusal(&newer);
+        assert!(message.contains(&format!("dkae 9{}, and this is dkae {version}", &version[1..])), "{message}");
+        let message = refusal(&replaced(r#"\"phase\":2"#, r#"\"phase\":9"#));
+        assert!(message.contains("past the last phase"), "{message}");
+    }
+
+    #[test]
+    fn removing_takes_what_is_there() {
+        let (folder, path) = stopped();
+        let checkpoint = Checkpoint { path, every: 1 };
+        checkpoint.remove().unwrap();
+        checkpoint.remove().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -7,12 +7,13 @@ mod evaluate;
 mod loss;
 mod observe;
 mod schedule;
+mod short;
 mod step;
 mod trainer;
 
 pub use adam::Adam;
 pub use batches::{Batches, Noise};
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Standing};
 pub use evaluate::evaluate;
 pub use observe::{Event, Observer, Phase};
 pub use schedule::{Length, Schedule};

@@ -15,11 +15,12 @@ use super::checkpoint::{Checkpoint, Fingerprint};
 use super::evaluate::evaluate;
 use super::observe::{Event, Observer, Phase};
 use super::schedule::{Length, Schedule};
+use super::short;
 use super::step::{Losses, Workspace};
 use crate::data::Shape;
 use crate::kernel::Prior;
 use crate::math::threads;
-use crate::net::{About, Activation, Architecture, Autoencoder, Layer, Model, Record};
+use crate::net::{About, Activation, Architecture, Autoencoder, Layer, Model, Record, check_widths};
 use crate::{Error, Result};
 
 /// The paper's network.
@@ -47,6 +48,7 @@ pub struct Trainer {
     /// Whether the decoder uses the encoder's weights, transposed. Default true.
     pub tied: bool,
     /// Weight of the code loss, in [0, 1]; 0 is the plain stacked autoencoder. Default 0.1.
+    #[serde(serialize_with = "short::number")]
     pub lambda: f32,
     /// Rows in a batch. Default 200, or all when there are fewer.
     pub batch: Option<usize>,
@@ -61,6 +63,7 @@ pub struct Trainer {
     /// How the rate changes. Default warm-up, then cosine.
     pub schedule: Schedule,
     /// Largest norm of the gradient; longer ones are shortened. Default no limit.
+    #[serde(serialize_with = "short::option")]
     pub clip: Option<f32>,
     /// Noise on the inputs. Default none.
     pub noise: Noise,
@@ -155,10 +158,11 @@ impl Trainer {
         checkpoint: Option<&Checkpoint>,
         observer: &mut dyn Observer,
     ) -> Result<Model> {
+        self.check()?;
         let architecture = self.architecture(train.x)?;
-        self.check("training", train)?;
+        self.check_rows("training", train)?;
         if let Some(validation) = validation {
-            self.check("validation", validation)?;
+            self.check_rows("validation", validation)?;
             if validation.x.ncols() != train.x.ncols() {
                 return Err(Error::Data(format!(
                     "the validation rows have {} columns, the training rows {}",
@@ -236,8 +240,9 @@ impl Trainer {
         Ok(architecture)
     }
 
-    /// All that can be wrong with settings and rows, before anything is computed.
-    fn check(&self, part: &str, rows: Rows) -> Result<()> {
+    /// All that can be wrong with the settings by themselves, before there are rows.
+    pub fn check(&self) -> Result<()> {
+        check_widths(&self.layers)?;
         if !(0.0..=1.0).contains(&self.lambda) {
             return Err(Error::setting("lambda", format!("expected a number in [0, 1], found {}", self.lambda)));
         }
@@ -268,6 +273,11 @@ impl Trainer {
                 "expected at least 1 look, found 0; leave it out to never stop early",
             ));
         }
+        Ok(())
+    }
+
+    /// All that can be wrong with rows, before anything is computed.
+    fn check_rows(&self, part: &str, rows: Rows) -> Result<()> {
         if rows.x.nrows() == 0 {
             return Err(Error::Data(format!("there are no {part} rows")));
         }
