@@ -11,7 +11,7 @@ mod step;
 mod trainer;
 
 pub use adam::Adam;
-pub use batches::{Batches, Noise};
+pub use batches::{Batches, Noise, Sampler};
 pub use checkpoint::Checkpoint;
 pub use evaluate::evaluate;
 pub use observe::{Event, Observer, Phase};
