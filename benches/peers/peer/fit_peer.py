@@ -54,7 +54,7 @@ def prepare(settings):
         for l in range(len(layers)):
             # Layers below the code have no inner products to align.
             aligned = prior if l + 1 == len(layers) else None
-            run(network.Steps(layers, x, aligned, lam, settings.rate, settings.compiled, l, l + 1), settings.pretrain)
+            run(network.Steps(layers, x, aligned, lam, settings.rate, False, l, l + 1), settings.pretrain)
 
         held_out, reached, found, peak = torch.from_numpy(validation), None, None, 0.0
         held_prior = None
@@ -75,7 +75,7 @@ def prepare(settings):
                 reached = pause - begin - paused
             paused += time.perf_counter() - pause
 
-        run(network.Steps(layers, x, prior, lam, settings.rate, settings.compiled), settings.steps, look)
+        run(network.Steps(layers, x, prior, lam, settings.rate, False), settings.steps, look)
         seconds = time.perf_counter() - begin - paused
         return seconds, dict(reconstruction=found[0], code=found[1], reached=reached, fit_peak_mb=peak)
 

@@ -145,11 +145,8 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // Closing its input ends it; one that was in the middle of a turn when something failed is ended at once.
+        // Closing its input ends it.
         self.input = None;
-        if !matches!(self.child.try_wait(), Ok(Some(_))) && std::thread::panicking() {
-            let _ = self.child.kill();
-        }
         let _ = self.child.wait();
     }
 }
