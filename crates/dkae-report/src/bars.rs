@@ -91,8 +91,9 @@ impl Bars {
             let number =
                 bar.value.map_or("none".to_owned(), |v| if v < 10.0 { format!("{v:.2}") } else { format!("{v:.1}") });
             let style = Style { size: theme::LABEL, bold: true, fill: theme::INK, halo: true, ..Style::default() };
-            // Clear of the mark where the two are next to each other.
-            let clear = if (at(bar.mark) - end).abs() < 6.0 { at(bar.mark).max(end) } else { end };
+            // Beyond the mark where it would cross the number.
+            let room = end - 6.0..end + 12.0 + text::width(&number, theme::LABEL, true);
+            let clear = if room.contains(&at(bar.mark)) { at(bar.mark).max(end) } else { end };
             canvas.text((clear + 6.0, base), &number, style);
         }
         canvas.line([at(1.0), top, at(1.0), bottom], theme::AXIS, 1.0);
