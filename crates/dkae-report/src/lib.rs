@@ -1,7 +1,7 @@
 //! The figures of `dkae`, as SVG and PNG.
 //!
 //! Plain data in (arrays, slices, strings), a [`Figure`] out: picture grids ([`images`]), kernel matrices ([`kernel`]),
-//! line charts ([`curves`]), 2-D maps ([`scatter`]), and several of these on one sheet ([`panel`]). All share one
+//! line charts ([`curves`]), bars ([`bars`]), 2-D maps ([`scatter`]), and several of these on one sheet ([`panel`]). All share one
 //! [`theme`]. Nothing here trains, prints or opens a window.
 //!
 //! The SVG is written by hand. A plotting crate would give axes and lines, but not what these figures are made of:
@@ -20,6 +20,7 @@
 //! # Ok::<(), dkae_report::Error>(())
 //! ```
 
+pub mod bars;
 pub mod curves;
 mod error;
 mod figure;

@@ -12,7 +12,7 @@ mod step;
 mod trainer;
 
 pub use adam::Adam;
-pub use batches::{Batches, Noise};
+pub use batches::{Batches, Noise, Sampler};
 pub use checkpoint::{Checkpoint, Standing};
 pub use evaluate::evaluate;
 pub use observe::{Event, Observer, Phase};
