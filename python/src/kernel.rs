@@ -136,9 +136,11 @@ impl Kernel {
         self.fitted().describe()
     }
 
-    /// Mixtures that were fitted, and how many of them converged; only of a probabilistic cluster kernel.
-    fn mixtures(&self) -> Option<(usize, usize)> {
-        self.pck().map(|pck| (pck.summary().mixtures, pck.summary().converged))
+    /// Mixtures that were fitted, how many of them converged, and the iterations of all together; only of a
+    /// probabilistic cluster kernel.
+    fn mixtures(&self) -> Option<(usize, usize, usize)> {
+        let summary = self.pck()?.summary();
+        Some((summary.mixtures, summary.converged, summary.iterations))
     }
 
     /// What [`Kernel::new`] takes to make the same kernel.

@@ -10,7 +10,7 @@ use dkae::kernel::{FirstRows, KernelSpec, Prior};
 use dkae::recipe::Recipe;
 use dkae::train::{Losses, Rows, Trainer, evaluate};
 use dkae::{Error, Result};
-use ndarray::{ArrayView2, Axis, CowArray, Ix2, s};
+use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -188,6 +188,26 @@ impl Model {
         })
     }
 
+    /// The kernel matrix of some rows that codes are aligned with.
+    fn prior<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f32>,
+        prior: Given<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (source, kernel) = Source::take(prior).map_err(to_python)?;
+        let x = x.as_array();
+        let matrix = watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
+            source.check_rows(x.nrows())?;
+            let prepared = prepare(self.model.preparation(), x)?;
+            let rows: Vec<usize> = (0..x.nrows()).collect();
+            let mut matrix = Array2::zeros((rows.len(), rows.len()));
+            source.prior(x, prepared.view(), watch)?.block(&rows, &rows, matrix.view_mut());
+            Ok(matrix)
+        })?;
+        Ok(matrix.into_pyarray(py))
+    }
+
     /// Codes of rows.
     fn encode<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let x = x.as_array();
@@ -228,6 +248,11 @@ impl Model {
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         Ok(Model { model: dkae::net::Model::from_bytes(bytes).map_err(to_python)? })
+    }
+
+    /// Pickled by way of the model's file.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
     /// The losses as training went on.

@@ -101,6 +101,11 @@ impl SpectralModel {
         (spectrum.values.into_pyarray(py), spectrum.vectors.into_pyarray(py), offset.into_pyarray(py))
     }
 
+    /// Products with the kernel matrix that the fit took.
+    fn sweeps(&self) -> usize {
+        self.model.spectrum.sweeps
+    }
+
     /// Scores of the rows of the fit.
     fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f32>> {
         self.model.spectrum.scores().into_pyarray(py)

@@ -51,7 +51,7 @@ type Support<'py> = (Vec<u32>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f6
 
 #[pymethods]
 impl SupportVectorModel {
-    /// Fits on rows and classes; also what the user should know.
+    /// Fits on rows and classes; also the most steps of a pair of classes, and what the user should know.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(
@@ -63,7 +63,7 @@ impl SupportVectorModel {
         tolerance: f64,
         cache_mb: usize,
         max_iterations: usize,
-    ) -> PyResult<(Self, Vec<String>)> {
+    ) -> PyResult<(Self, usize, Vec<String>)> {
         let kernel = kernel.get().clone();
         let (x, classes) = (x.as_array(), classes.as_array().to_vec());
         let settings = KernelSvm { c, tolerance, cache_mb, max_iterations };
@@ -72,8 +72,9 @@ impl SupportVectorModel {
             settings.fit_precomputed_watched(&*kernel.prior(x)?, &classes, watch)
         })?;
         let warnings = support.warnings();
+        let steps = support.fits.iter().map(|f| f.iterations).max().unwrap_or(0);
         let x = x.select(Axis(0), &support.rows);
-        Ok((SupportVectorModel { kernel, x, support }, warnings))
+        Ok((SupportVectorModel { kernel, x, support }, steps, warnings))
     }
 
     /// A model from its support vectors and [`parts`](SupportVectorModel::parts).
