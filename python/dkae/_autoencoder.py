@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_choice, check_number, take_classes, take_rows, take_seed
+from ._base import Rows, VersionedEstimator, check_choice, check_number, in_rows, take_classes, take_rows, take_seed
 from ._kernels import NAMES, CheckedFunction, fitted_pck, spec_of_name
 from ._progress import ProgressBar
 
@@ -107,8 +107,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
 
     Notes
     -----
-    Computation is in float32, and so are the results. Float32 arrays are passed to the core without a copy, in C or Fortran
-    order; anything else is converted once. The interpreter's lock is released, and Ctrl-C stops within a step.
+    Computation is in float32, and so are the results. Float32 arrays in C order, and slices of their rows, are passed to the
+    core without a copy; anything else is converted once, and gives the same bytes. The interpreter's lock is released, and Ctrl-C stops within a step.
 
     References
     ----------
@@ -349,7 +349,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
                 K = check_array(K, dtype=np.float32, input_name="K")
                 if K.shape != (len(X), len(X)):
                     raise ValueError(f"K: expected shape {(len(X), len(X))}, as X has {len(X)} rows, found {K.shape}")
-                return K  # type: ignore[no-any-return]
+                return np.ascontiguousarray(K)
         if callable(self.kernel):
             return CheckedFunction(self.kernel)
         names = ", ".join((*NAMES, "ideal", "precomputed"))
@@ -388,7 +388,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         X = validate_data(self, X, reset=False, dtype=np.float32, accept_sparse="csr")
         apply: Callable[[Rows], Rows] = getattr(self.model_, method)
         if not sparse.issparse(X):
-            return apply(X)
+            return apply(in_rows(X))
         blocks = [apply(X[first : first + _BLOCK].toarray()) for first in range(0, X.shape[0], _BLOCK)]
         return np.concatenate(blocks)
 

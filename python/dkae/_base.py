@@ -40,7 +40,7 @@ class VersionedEstimator(BaseEstimator):
 def take_rows(
     estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1, accept_sparse: bool = False
 ) -> Rows:
-    """Rows as the core takes them: float32, in any layout; float32 arrays are passed as they are."""
+    """Rows as the core takes them: float32, the values of a row side by side. Such arrays are passed as they are."""
     X = validate_data(
         estimator,
         X,
@@ -49,7 +49,14 @@ def take_rows(
         ensure_min_samples=least,
         accept_sparse="csr" if accept_sparse else False,
     )
-    return X.toarray() if sparse.issparse(X) else X  # type: ignore[no-any-return]
+    return in_rows(X)
+
+
+def in_rows(X: Any) -> Rows:
+    """The same values, those of a row side by side: sums then have one order, and results do not depend on the layout."""
+    if sparse.issparse(X):
+        X = X.toarray()
+    return X if X.shape[1] <= 1 or X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
 def take_classes(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:

@@ -75,7 +75,7 @@ def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
         return None
     if hasattr(kernel, "kernel_"):
         return kernel
-    return clone(kernel).fit(X)  # type: ignore[no-any-return]
+    return clone(kernel).fit(X)
 
 
 def fit_kernel(kernel: Any, params: Mapping[str, Any] | None, X: Rows, seed: int) -> _core.Kernel:

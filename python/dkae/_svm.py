@@ -245,8 +245,8 @@ class KernelSVC(ClassifierMixin, VersionedEstimator):
         check_is_fitted(self)
         pairs = self.model_.decision(take_rows(self, X, reset=False))
         if len(self.classes_) == 2:
-            return -pairs[:, 0]  # type: ignore[no-any-return]
-        return _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))  # type: ignore[no-any-return]
+            return -pairs[:, 0]
+        return _ovr_decision_function(pairs < 0, -pairs, len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes of rows.

@@ -162,7 +162,7 @@ def test_every_kind_of_rows_gives_the_same_codes(blobs, small):
 
 def test_float32_rows_are_passed_without_a_copy(blobs):
     x, _ = blobs
-    for rows in (x, np.asfortranarray(x), x[::2]):
+    for rows in (x, x[::2], x[::-1], x[:, 1:4]):
         assert np.shares_memory(take_rows(DKAE(), rows, reset=True), rows)
     # And the core makes none either: 200 MB of rows are encoded in a few more.
     code = """
