@@ -540,7 +540,6 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
     if picture is not None:
         parameters["image_shape"] = picture if picture[0] > 1 else picture[1:]
     for ours, theirs in (
-        ("lam", "lambda"),
         ("batch_size", "batch"),
         ("learning_rate", "rate"),
         ("activation", "hidden"),
@@ -552,16 +551,24 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
     ):
         if theirs in train:
             parameters[ours] = train[theirs]
+    if "lambda" in train:
+        parameters["lam"] = _shortest(train["lambda"])
     for ours, theirs in (("max_steps", "steps"), ("pretrain_steps", "pretrain")):
         # Other units than steps have no parameter here.
         if str(train.get(theirs, "")).isdigit():
             parameters[ours] = int(train[theirs])
     if isinstance(train.get("noise"), dict):
-        parameters["noise"] = ":".join(str(part) for part in next(iter(train["noise"].items())))
+        kind, amount = next(iter(train["noise"].items()))
+        parameters["noise"] = f"{kind}:{_shortest(amount)}"
     if "scale" in settings:
         parameters["scale"] = settings["scale"]
     parameters.update(_kernel_parameters(settings.get("kernel", "pck")))
     return parameters
+
+
+def _shortest(value: float) -> float:
+    """The shortest number that is this one in float32, which is how it was stored: 0.1, not 0.10000000149."""
+    return float(str(np.float32(value)))
 
 
 def _kernel_parameters(spec: Any) -> dict[str, Any]:
@@ -581,7 +588,7 @@ def _kernel_parameters(spec: Any) -> dict[str, Any]:
                 "max_components": values["max_components"],
                 "subset": values["subset"],
                 "covariance_type": {"diagonal": "diag"}.get(values["covariance"], values["covariance"]),
-                "floor": floor if kind == "absolute" else f"{100 * floor}%",
+                "floor": floor if kind == "absolute" else f"{100 * floor:.12g}%",
                 "init": values["start"],
                 "tol": values["tolerance"],
                 "max_iter": values["max_iterations"],

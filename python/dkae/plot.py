@@ -169,7 +169,7 @@ def kernel(
         axes = axes[0]
     for ax, (title, matrix) in zip(axes, panels, strict=False):
         # Both are compared after normalisation in training, so each has a scale of its own here.
-        ax.imshow(matrix, cmap="viridis", vmax=float(np.quantile(matrix, 0.995)), interpolation="nearest")
+        ax.imshow(matrix, cmap="viridis", vmin=0, vmax=float(np.quantile(matrix, 0.995)), interpolation="nearest")
         ax.set(title=title, xticks=[], yticks=[])
     return np.asarray(axes)
 

@@ -7,7 +7,6 @@ import threading
 import time
 
 import numpy as np
-import pytest
 from common import ROOT, run_python
 from joblib import Parallel, delayed
 from sklearn.base import clone
@@ -136,18 +135,17 @@ def test_joblib_processes_compute(blobs, small):
         np.testing.assert_array_equal(np.concatenate(parts), model.transform(x))
 
 
-def test_dask_encodes_a_partitioned_data_set_with_a_loaded_model(tmp_path, digits):
-    pytest.importorskip("dask")
-    import runpy
+def test_dask_encodes_a_partitioned_data_set_with_a_loaded_model(tmp_path, digits, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "python" / "examples")
+    import dask_encode as example
 
-    example = runpy.run_path(str(ROOT / "python" / "examples" / "dask_encode.py"))
     x, _ = digits
     model = DKAE((16,), 3, lam=0, max_steps=5, pretrain_steps=2, image_shape=(28, 28)).fit(x)
     model.save(tmp_path / "digits.dkae")
-    codes = example["encode_frame"](x, tmp_path / "digits.dkae", partitions=4)
+    codes = example.encode_frame(x, tmp_path / "digits.dkae", partitions=4)
     assert codes.npartitions == 4 and list(codes.columns) == ["dkae0", "dkae1", "dkae2"]
     for scheduler in ("threads", "processes"):
         np.testing.assert_array_equal(codes.compute(scheduler=scheduler).to_numpy(), model.transform(x))
-    blocks = example["encode_array"](x, tmp_path / "digits.dkae", rows=150)
+    blocks = example.encode_array(x, tmp_path / "digits.dkae", rows=150)
     assert blocks.numblocks == (4, 1)
     np.testing.assert_array_equal(blocks.compute(), model.transform(x))
