@@ -325,7 +325,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         codes = automatic[-1] if self.n_codes is None else self.n_codes
         return [int(width) for width in (*hidden, codes)]
 
-    def _prior(self, X: Rows, y: Any, K: Any, *, fresh: bool) -> _core.Prior | None:
+    def _prior(self, X: Rows, y: Any, K: Any, *, fresh: bool) -> _core._Prior | None:
         """What codes of these rows are to be aligned with; None leaves it to the core to fit the kernel by its name."""
         if K is not None and self.kernel != "precomputed":
             raise ValueError(f"K: is for kernel='precomputed', but kernel is {self.kernel!r}")
@@ -436,7 +436,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         X = take_rows(self, X, reset=False, accept_sparse=True)
         return self.model_.prior(X, self._known_prior(X, y, K))
 
-    def _known_prior(self, X: Rows, y: Any, K: Any) -> _core.Prior:
+    def _known_prior(self, X: Rows, y: Any, K: Any) -> _core._Prior:
         prior = self._prior(X, y, K, fresh=False)
         if prior is not None:
             return prior

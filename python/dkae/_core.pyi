@@ -2,46 +2,63 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rows: TypeAlias = NDArray[np.float32]
-Prior: TypeAlias = Kernel | NDArray[Any] | Callable[[Rows, Rows], Rows]
-Listener: TypeAlias = Callable[[str, int, int, float, float], bool | None]
+_Rows: TypeAlias = NDArray[np.float32]
+_Prior: TypeAlias = Kernel | NDArray[Any] | Callable[[_Rows, _Rows], _Rows]
+_Listener: TypeAlias = Callable[[str, int, int, float, float], bool | None]
+
+__all__ = [
+    "IsomapModel",
+    "Kernel",
+    "Model",
+    "SpectralModel",
+    "SupportVectorModel",
+    "__version__",
+    "digits",
+    "get_threads",
+    "keca",
+    "kernel_pca",
+    "linear_svm",
+    "set_threads",
+]
 
 __version__: str
 
 def set_threads(count: int) -> None: ...
 def get_threads() -> int: ...
-def digits() -> tuple[Rows, NDArray[np.uint32]]: ...
+def digits() -> tuple[_Rows, NDArray[np.uint32]]: ...
 
+@final
 class Kernel:
-    def __new__(cls, spec: str, x: Rows, of_prepared: bool = False) -> Kernel: ...
-    def between(self, a: Rows, b: Rows) -> Rows: ...
-    def posteriors(self, x: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int]: ...
+    def __new__(cls, spec: str, x: _Rows, of_prepared: bool = False) -> Kernel: ...
+    def between(self, a: _Rows, b: _Rows) -> _Rows: ...
+    def posteriors(self, x: _Rows) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], int]: ...
     def describe(self) -> str: ...
     def mixtures(self) -> tuple[int, int, int] | None: ...
-    def __getnewargs__(self) -> tuple[str, Rows, bool]: ...
+    def __getnewargs__(self) -> tuple[str, _Rows, bool]: ...
 
+@final
 class Model:
     @staticmethod
     def fit(
-        x: Rows,
+        x: _Rows,
         recipe: str,
-        prior: Prior | None,
+        prior: _Prior | None,
         picture: tuple[int, int, int] | None,
         names: list[str] | None,
         start: Model | None,
-        listener: Listener | None,
+        listener: _Listener | None,
         every_step: bool,
     ) -> tuple[Model, Kernel | None]: ...
-    def losses(self, x: Rows, prior: Prior | None) -> tuple[float, float]: ...
-    def prior(self, x: Rows, prior: Prior) -> Rows: ...
-    def encode(self, x: Rows) -> Rows: ...
-    def decode(self, codes: Rows) -> Rows: ...
-    def reconstruct(self, x: Rows) -> Rows: ...
+    def losses(self, x: _Rows, prior: _Prior | None) -> tuple[float, float]: ...
+    def prior(self, x: _Rows, prior: _Prior) -> _Rows: ...
+    def encode(self, x: _Rows) -> _Rows: ...
+    def decode(self, codes: _Rows) -> _Rows: ...
+    def reconstruct(self, x: _Rows) -> _Rows: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     @staticmethod
     def load(path: str | PathLike[str]) -> Model: ...
@@ -61,23 +78,24 @@ class Model:
     @staticmethod
     def automatic_layers(rows: int, features: int) -> list[int]: ...
 
+@final
 class SpectralModel:
     def __new__(
         cls,
         kernel: Kernel,
-        x: Rows,
+        x: _Rows,
         values: NDArray[np.float64],
         vectors: NDArray[np.float64],
         offset: NDArray[np.float32],
     ) -> SpectralModel: ...
     def parts(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]: ...
     def sweeps(self) -> int: ...
-    def scores(self) -> Rows: ...
-    def embed(self, x: Rows) -> Rows: ...
+    def scores(self) -> _Rows: ...
+    def embed(self, x: _Rows) -> _Rows: ...
 
 def kernel_pca(
     kernel: Kernel,
-    x: Rows,
+    x: _Rows,
     components: int,
     centred: bool,
     cache_mb: int,
@@ -87,7 +105,7 @@ def kernel_pca(
 ) -> tuple[SpectralModel, bool]: ...
 def keca(
     kernel: Kernel,
-    x: Rows,
+    x: _Rows,
     components: int,
     candidates: int,
     cache_mb: int,
@@ -96,26 +114,27 @@ def keca(
     seed: int,
 ) -> tuple[SpectralModel, NDArray[np.float64], list[int], bool]: ...
 
+@final
 class IsomapModel:
     def __new__(
         cls,
-        x: Rows,
+        x: _Rows,
         neighbours: int,
-        to_landmarks: Rows,
+        to_landmarks: _Rows,
         values: NDArray[np.float64],
         vectors: NDArray[np.float64],
         offset: NDArray[np.float32],
-        scores: Rows,
+        scores: _Rows,
     ) -> IsomapModel: ...
     @staticmethod
-    def fit(x: Rows, components: int, neighbours: int, landmarks: int, seed: int) -> tuple[IsomapModel, int]: ...
+    def fit(x: _Rows, components: int, neighbours: int, landmarks: int, seed: int) -> tuple[IsomapModel, int]: ...
     def parts(
         self,
-    ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.float32], Rows]: ...
-    def embed(self, x: Rows) -> Rows: ...
+    ) -> tuple[_Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.float32], _Rows]: ...
+    def embed(self, x: _Rows) -> _Rows: ...
 
 def linear_svm(
-    x: Rows,
+    x: _Rows,
     classes: NDArray[np.uint32],
     c: float,
     hinge: bool,
@@ -125,11 +144,12 @@ def linear_svm(
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int], list[str]]: ...
 
+@final
 class SupportVectorModel:
     def __new__(
         cls,
         kernel: Kernel,
-        x: Rows,
+        x: _Rows,
         classes: list[int],
         rows: NDArray[np.int64],
         duals: NDArray[np.float64],
@@ -138,7 +158,7 @@ class SupportVectorModel:
     @staticmethod
     def fit(
         kernel: Kernel,
-        x: Rows,
+        x: _Rows,
         classes: NDArray[np.uint32],
         c: float,
         tolerance: float,
@@ -148,4 +168,4 @@ class SupportVectorModel:
     def parts(
         self,
     ) -> tuple[list[int], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]: ...
-    def decision(self, x: Rows) -> NDArray[np.float64]: ...
+    def decision(self, x: _Rows) -> NDArray[np.float64]: ...

@@ -42,7 +42,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimat
     >>> import numpy as np
     >>> from sklearn.datasets import make_swiss_roll
     >>> from dkae import Isomap
-    >>> X, t = make_swiss_roll(600, random_state=0)
+    >>> X, t = make_swiss_roll(1000, random_state=0)
     >>> Z = Isomap(n_neighbors=10, n_landmarks=200).fit_transform(X)
     >>> bool(abs(np.corrcoef(Z[:, 0], t)[0, 1]) > 0.95)      # the roll is unrolled
     True

@@ -224,8 +224,8 @@ class KECA(_Spectral):
     >>> keca = KECA(3, kernel_params={"sigma": 2.0}).fit(X)
     >>> keca.transform(X).shape
     (200, 3)
-    >>> keca.ranks_
-    array([0, 1, 2])
+    >>> keca.ranks_                 # not the three largest eigenvalues
+    array([0, 1, 3])
     """
 
     def __init__(
