@@ -203,6 +203,7 @@ def history(estimator: Any, *, axes: Any = None) -> Any:
             ax.legend(frameon=False)
         if tuned.any() and not tuned[shown].all():
             ax.axvline(record["step"][tuned][0], color="0.7", linewidth=1, linestyle=":")
-        ax.set(xlabel="step", title=title, yscale="log")
+        ax.set(xlabel="step", title=title)
+        ax.set_ylim(bottom=0)
         ax.spines[["top", "right"]].set_visible(False)
     return np.asarray(axes)
