@@ -28,26 +28,26 @@ _BLOCK = 4096
 class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
     """The deep kernelized autoencoder: a kernel's feature space with a map both ways.
 
-    It learns an encoder whose code inner products reproduce a kernel, and a decoder that maps any code back to a row, by
-    minimising ``(1 - lam) L_r + lam L_c``: the mean squared error of the reconstruction, and the distance between the
-    normalised kernel matrices of codes and prior. Linear work on codes (PCA, k-means, a linear SVM, a straight line
+    It learns an encoder whose code inner products reproduce a kernel, and a decoder that maps any code back to a row,
+    by minimising ``(1 - lam) L_r + lam L_c``: the mean squared error of the reconstruction, and the distance between
+    the normalised kernel matrices of codes and prior. Linear work on codes (PCA, k-means, a linear SVM, a straight line
     between two codes) is then non-linear work on rows, at a cost per new row that does not grow with the training set,
     and no n x n matrix is stored.
 
     Parameters
     ----------
     hidden : sequence of int, default=None
-        Widths of the hidden layers. None means by the data: 500, 500, 2000, or 50, 50, 200 where there are fewer than 64
-        features or 2000 rows (both are the paper's).
+        Widths of the hidden layers. None means by the data: 500, 500, 2000, or 50, 50, 200 where there are fewer than
+        64 features or 2000 rows (both are the paper's).
     n_codes : int, default=None
         Numbers in a code. None means by the data: 2000, or 200 where there are few features or rows.
     lam : float, default=0.1
         Weight of the code loss, from 0 (a plain stacked autoencoder; no kernel is needed) to 1.
     kernel : {"pck", "rbf", "linear", "poly", "cosine", "ideal", "precomputed"}, PCK or callable, default="pck"
         What the inner products of codes are to reproduce. "ideal" is 1 between rows of the same class and uses y.
-        "precomputed" is the matrix ``K`` given to `fit`; the network still needs X. A fitted `PCK` is used as it is, one
-        that is not fitted is fitted on X (scikit-learn's `clone`, and so a grid search, makes it unfitted; wrap it in
-        ``sklearn.frozen.FrozenEstimator`` to keep it). A callable is given two blocks of rows of X, as float32 arrays,
+        "precomputed" is the matrix ``K`` given to `fit`; the network still needs X. A fitted `PCK` is used as it is,
+        one that is not fitted is fitted on X (scikit-learn's `clone`, and so a grid search, makes it unfitted; wrap it
+        in ``sklearn.frozen.FrozenEstimator`` to keep it). A callable is given two blocks of rows of X, as float32 arrays,
         and returns the kernel between them. Kernels with a name see rows after `scale`, the others as they are in X.
     kernel_params : dict, default=None
         Parameters of a kernel with a name. "pck": those of `PCK`. "rbf": one of ``gamma``, ``sigma``,
@@ -69,8 +69,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     noise : str, default=None
         Put on the inputs in training: "mask:0.2" sets that share of them to zero, "gauss:0.25" adds normal noise.
     scale : {"auto", "none", "unit", "unit-all", "standard"}, default="auto"
-        What is done to features first, and undone by `inverse_transform`. "auto" does nothing to values from 0 to 1, brings
-        pictures (see `image_shape`) to that range and gives other features mean 0 and deviation 1.
+        What is done to features first, and undone by `inverse_transform`. "auto" does nothing to values from 0 to 1,
+        brings pictures (see `image_shape`) to that range and gives other features mean 0 and deviation 1.
     image_shape : tuple of 2 or 3 int, default=None
         Height and width, or channels, height and width, when rows are pictures.
     validation_fraction : float, default=0.0
@@ -88,9 +88,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     Attributes
     ----------
     history_ : dict of arrays
-        "step" (from the start of pretraining), "phase" (layer in pretraining, or the number of layers), "reconstruction" and
-        "code" (mean losses of the batches since the record before), "validation_reconstruction" and "validation_code"
-        (NaN where there was no look).
+        "step" (from the start of pretraining), "phase" (layer in pretraining, or the number of layers),
+        "reconstruction" and "code" (mean losses of the batches since the record before),
+        "validation_reconstruction" and "validation_code" (NaN where there was no look).
     alignment_ : float
         Cosine between the kernel matrices of codes and prior, on at most 4000 training rows; 1 is perfect, NaN without
         a kernel.
@@ -107,8 +107,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
 
     Notes
     -----
-    Computation is in float32, and so are the results. Float32 arrays in C order, and slices of their rows, are passed to the
-    core without a copy; anything else is converted once, and gives the same bytes. The interpreter's lock is released, and Ctrl-C stops within a step.
+    Computation is in float32, and so are the results. Float32 arrays in C order, and slices of their rows, are passed
+    to the core without a copy; anything else is converted once, and gives the same bytes. The interpreter's lock is
+    released, and Ctrl-C stops within a step.
 
     References
     ----------

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ._core import __version__
 
@@ -37,9 +37,50 @@ class VersionedEstimator(BaseEstimator):
         super().__setstate__(state)
 
 
-def take_rows(
-    estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1, accept_sparse: bool = False
-) -> Rows:
+class RebuiltEstimator(VersionedEstimator):
+    """An estimator whose `model_`, which is the core's, is made from its other attributes when it is unpickled."""
+
+    model_: Any
+
+    def _rebuild(self) -> Any:
+        """The model from the other attributes."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "model_": None} if "model_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "model_" in state:
+            self.model_ = self._rebuild()
+
+
+class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RebuiltEstimator):
+    """A map of rows that is computed in float32."""
+
+    def transform(self, X: Any) -> Rows:
+        """The embedding of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of the fit or new.
+
+        Returns
+        -------
+        Z : array of shape (n_rows, n_components), float32
+        """
+        check_is_fitted(self)
+        return self.model_.embed(take_rows(self, X, reset=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+def take_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1, accept_sparse: bool = False) -> Rows:
     """Rows as the core takes them: float32, the values of a row side by side. Such arrays are passed as they are."""
     X = validate_data(
         estimator,
@@ -53,7 +94,7 @@ def take_rows(
 
 
 def in_rows(X: Any) -> Rows:
-    """The same values, those of a row side by side: sums then have one order, and results do not depend on the layout."""
+    """The same values, those of a row side by side: sums have one order, and results do not depend on the layout."""
     if sparse.issparse(X):
         X = X.toarray()
     return X if X.shape[1] <= 1 or X.strides[1] == X.itemsize else np.ascontiguousarray(X)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
-
 from . import _core
-from ._base import Rows, VersionedEstimator, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, Rows, check_number, take_rows, take_seed
 
 
-class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+class Isomap(EmbeddingEstimator):
     """ISOMAP with landmarks: distances along the data, then classical scaling (de Silva and Tenenbaum 2003).
 
-    What it adds to scikit-learn's ``Isomap``: that one finds the paths between all rows and stores an n x n matrix; this
-    one finds paths from `n_landmarks` rows only, in parallel, and places the others by their distances to these. With as
-    many landmarks as rows the two are the same method.
+    What it adds to scikit-learn's ``Isomap``: that one finds the paths between all rows and stores an n x n matrix;
+    this one finds paths from `n_landmarks` rows only, in parallel, and places the others by their distances to these.
+    With as many landmarks as rows the two are the same method.
 
     Parameters
     ----------
@@ -79,7 +76,7 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimat
         )
         if self.n_connected_components_ > 1:
             warnings.warn(
-                f"the graph of neighbours is in {self.n_connected_components_} pieces, which were joined at their closest "
+                f"the graph of neighbours is in {self.n_connected_components_} pieces, joined at their closest "
                 "rows; raise n_neighbors to avoid that",
                 UserWarning,
                 stacklevel=2,
@@ -98,32 +95,9 @@ class Isomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimat
         """
         return self.fit(X).embedding_
 
-    def transform(self, X: Any) -> Rows:
-        """The embedding of new rows, through their nearest rows of the fit.
-
-        Returns
-        -------
-        Z : array of shape (n_rows, n_components), float32
-        """
-        check_is_fitted(self)
-        return self.model_.embed(take_rows(self, X, reset=False))
-
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The model is made of the other attributes.
-        state = super().__getstate__()
-        state.pop("model_", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "_parts"):
-            self.model_ = _core.IsomapModel(self.X_fit_, self.n_neighbors, *self._parts)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
+    def _rebuild(self) -> _core.IsomapModel:
+        return _core.IsomapModel(self.X_fit_, self.n_neighbors, *self._parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,8 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
     Two rows are similar when Gaussian mixtures of many sizes and starts put them into the same components:
     ``k(x, y) = 1/M sum_m pi_m(x) . pi_m(y)`` with ``pi_m(x)`` the posteriors of x under mixture m. The mixtures are
     fitted on a small subset; any row has posteriors. scikit-learn has no such kernel: building it from
-    ``GaussianMixture`` takes tens of times as long, because here the posteriors of all mixtures are two matrix products.
+    ``GaussianMixture`` takes tens of times as long, because here the posteriors of all mixtures are two matrix
+    products.
 
     Parameters
     ----------

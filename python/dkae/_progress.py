@@ -18,8 +18,8 @@ def _in_notebook() -> bool:
 class ProgressBar:
     """Shows the phase, the step and both losses.
 
-    In a terminal the line goes to the error stream and is written over. In a notebook it is a display that is replaced, so
-    that a saved notebook has its last state only. Elsewhere (a log file) each phase is one line.
+    In a terminal the line goes to the error stream and is written over. In a notebook it is a display that is
+    replaced, so that a saved notebook has its last state only. Elsewhere (a log file) each phase is one line.
     """
 
     def __init__(self) -> None:

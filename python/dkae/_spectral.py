@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, Rows, check_number, take_rows, take_seed
 from ._kernels import fit_kernel
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class _Spectral(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+
+class _Spectral(EmbeddingEstimator):
     """Scores along eigenvectors of a kernel matrix."""
 
     n_components: int
@@ -36,13 +37,6 @@ class _Spectral(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEsti
         seed = take_seed(self.random_state)
         return X, fit_kernel(self.kernel, self.kernel_params, X, seed), seed
 
-    def _keep(self, X: Rows, kernel: _core.Kernel, model: _core.SpectralModel) -> None:
-        self.X_fit_ = X
-        self.kernel_ = kernel
-        self.model_ = model
-        self.n_iter_ = model.sweeps()
-        self.eigenvalues_, self.eigenvectors_, self._offset = model.parts()
-
     def fit_transform(self, X: Any, y: Any = None) -> Rows:
         """Fit, and give the scores of the rows of X.
 
@@ -53,47 +47,47 @@ class _Spectral(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEsti
         self.fit(X)
         return self.model_.scores()
 
-    def fit(self, X: Any, y: Any = None) -> Any:
-        raise NotImplementedError
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the rows of X.
 
-    def transform(self, X: Any) -> Rows:
-        """Scores of rows.
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows, of which the model keeps a reference for new rows.
+        y : ignored
 
         Returns
         -------
-        scores : array of shape (n_rows, n_components), float32
+        self
         """
-        check_is_fitted(self)
-        return self.model_.embed(take_rows(self, X, reset=False))
+        X, kernel, seed = self._rows_and_kernel(X)
+        model = self._find(kernel, X, seed)
+        self.X_fit_ = X
+        self.kernel_ = kernel
+        self.model_ = model
+        self.n_iter_ = model.sweeps()
+        self.eigenvalues_, self.eigenvectors_, self._offset = model.parts()
+        return self
+
+    def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
+        """The components of these rows."""
+        raise NotImplementedError
 
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The model is made of the other attributes.
-        state = super().__getstate__()
-        state.pop("model_", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "eigenvalues_"):
-            parts = self.eigenvalues_, self.eigenvectors_, self._offset
-            self.model_ = _core.SpectralModel(self.kernel_, self.X_fit_, *parts)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
+    def _rebuild(self) -> _core.SpectralModel:
+        parts = self.eigenvalues_, self.eigenvectors_, self._offset
+        return _core.SpectralModel(self.kernel_, self.X_fit_, *parts)
 
 
 class KernelPCA(_Spectral):
     """Kernel principal component analysis whose kernel matrix is never whole.
 
     What it adds to scikit-learn's ``KernelPCA``: that one stores the n x n matrix (1.6 GB for 14 000 rows), this one
-    computes tiles of it as they are needed, within `cache_mb`; and with the kernel "pck" or a `PCK` not even tiles, as the
-    eigenvectors come from the sparse posteriors. It has no inverse: that is what `DKAE` is for.
+    computes tiles of it as they are needed, within `cache_mb`; and with the kernel "pck" or a `PCK` not even tiles,
+    as the eigenvectors come from the sparse posteriors. It has no inverse: that is what `DKAE` is for.
 
     Parameters
     ----------
@@ -158,20 +152,7 @@ class KernelPCA(_Spectral):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Find the components of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            The rows, of which the model keeps a reference for new rows.
-        y : ignored
-
-        Returns
-        -------
-        self : KernelPCA
-        """
-        X, kernel, seed = self._rows_and_kernel(X)
+    def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
         model, converged = _core.kernel_pca(
             kernel, X, self.n_components, bool(self.centre), self.cache_mb, self.tol, self.max_iter, seed
         )
@@ -179,18 +160,17 @@ class KernelPCA(_Spectral):
             warnings.warn(
                 f"not every component was found to tol={self.tol} in {self.max_iter} iterations; raise max_iter",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        self._keep(X, kernel, model)
-        return self
+        return model
 
 
 class KECA(_Spectral):
     """Kernel entropy component analysis (Jenssen 2010).
 
-    Kernel PCA without centring, its components ranked by what they contribute to the Rényi entropy of the data rather than
-    by variance: ``lambda_i (1^T e_i)^2``. A component that follows a cluster contributes much. scikit-learn has no such
-    method.
+    Kernel PCA without centring, its components ranked by what they contribute to the Rényi entropy of the data rather
+    than by variance: ``lambda_i (1^T e_i)^2``. A component that follows a cluster contributes much. scikit-learn has
+    no such method.
 
     Parameters
     ----------
@@ -249,24 +229,10 @@ class KECA(_Spectral):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> KECA:
-        """Find the components of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            The rows, of which the model keeps a reference for new rows.
-        y : ignored
-
-        Returns
-        -------
-        self : KECA
-        """
-        X, kernel, seed = self._rows_and_kernel(X)
+    def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
         check_number("n_candidates", self.n_candidates, least=1, whole=True)
         model, self.contributions_, ranks, self.exact_ = _core.keca(
             kernel, X, self.n_components, self.n_candidates, self.cache_mb, self.tol, self.max_iter, seed
         )
         self.ranks_ = np.array(ranks)
-        self._keep(X, kernel, model)
-        return self
+        return model

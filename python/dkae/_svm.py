@@ -15,13 +15,31 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import VersionedEstimator, check_choice, check_number, take_classes, take_rows, take_seed
+from ._base import (
+    RebuiltEstimator,
+    Rows,
+    VersionedEstimator,
+    check_choice,
+    check_number,
+    take_classes,
+    take_rows,
+    take_seed,
+)
 from ._kernels import fit_kernel
 
 
-def _at_least_two(classes: NDArray[Any]) -> None:
-    if len(classes) < 2:
-        raise ValueError(f"a support vector machine needs at least two classes, found one class: {classes[0]!r}")
+def _rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, NDArray[np.uint32]]:
+    """Rows and the number of the class of each; the classes become an attribute. Checks what both machines share."""
+    X = take_rows(estimator, X, reset=True)
+    check_number("C", estimator.C, least=0, above=True)
+    check_number("tol", estimator.tol, least=0, above=True)
+    check_number("max_iter", estimator.max_iter, least=1, whole=True)
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    estimator.classes_, index = take_classes(y, len(X))
+    if len(estimator.classes_) < 2:
+        raise ValueError(f"at least two classes are needed, found one class: {estimator.classes_[0]!r}")
+    return X, index
 
 
 def _warn(messages: list[str]) -> None:
@@ -108,15 +126,9 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         -------
         self : LinearSVC
         """
-        X = take_rows(self, X, reset=True)
-        check_number("C", self.C, least=0, above=True)
+        X, index = _rows_and_classes(self, X, y)
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
         check_number("intercept_scaling", self.intercept_scaling, least=0, above=True)
-        check_number("tol", self.tol, least=0, above=True)
-        check_number("max_iter", self.max_iter, least=1, whole=True)
-        _require_y(y, self)
-        self.classes_, index = take_classes(y, len(X))
-        _at_least_two(self.classes_)
         bias = float(self.intercept_scaling) if self.fit_intercept else None
         self.coef_, self.intercept_, iterations, messages = _core.linear_svm(
             X, index, self.C, self.loss == "hinge", bias, self.tol, self.max_iter, take_seed(self.random_state)
@@ -126,16 +138,11 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         return self
 
 
-def _require_y(y: Any, estimator: Any) -> None:
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-
-
-class KernelSVC(ClassifierMixin, VersionedEstimator):
+class KernelSVC(ClassifierMixin, RebuiltEstimator):
     """A support vector machine with a kernel, one class against one.
 
-    What it adds to scikit-learn's ``SVC``, whose optimum it shares: blocks of the kernel matrix are matrix products on all
-    cores and serve all pairs of classes, where SVC computes rows one by one on one core; and the probabilistic
+    What it adds to scikit-learn's ``SVC``, whose optimum it shares: blocks of the kernel matrix are matrix products
+    on all cores and serve all pairs of classes, where SVC computes rows one by one on one core; and the probabilistic
     cluster kernel.
 
     Parameters
@@ -212,14 +219,8 @@ class KernelSVC(ClassifierMixin, VersionedEstimator):
         -------
         self : KernelSVC
         """
-        X = take_rows(self, X, reset=True)
-        check_number("C", self.C, least=0, above=True)
-        check_number("tol", self.tol, least=0, above=True)
+        X, index = _rows_and_classes(self, X, y)
         check_number("cache_mb", self.cache_mb, least=1, whole=True)
-        check_number("max_iter", self.max_iter, least=1, whole=True)
-        _require_y(y, self)
-        self.classes_, index = take_classes(y, len(X))
-        _at_least_two(self.classes_)
         params = self.kernel_params
         if isinstance(self.kernel, str) and self.kernel == "rbf" and not params:
             variance = float(X.var(dtype=np.float64))
@@ -239,7 +240,8 @@ class KernelSVC(ClassifierMixin, VersionedEstimator):
 
         Returns
         -------
-        values : array of shape (n_rows,) for two classes, positive for the second, or (n_rows, n_classes): pairs won by a
+        values : array of shape (n_rows,) for two classes, positive for the second, or (n_rows, n_classes): pairs won
+        by a
             class, and by how much among equals.
         """
         check_is_fitted(self)
@@ -259,15 +261,7 @@ class KernelSVC(ClassifierMixin, VersionedEstimator):
         index = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[index]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The model is made of the other attributes.
-        state = super().__getstate__()
-        state.pop("model_", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "dual_coef_"):
-            classes = list(range(len(self.classes_)))
-            parts = self.support_, self.dual_coef_, self.intercept_
-            self.model_ = _core.SupportVectorModel(self.kernel_, self.support_vectors_, classes, *parts)
+    def _rebuild(self) -> _core.SupportVectorModel:
+        classes = list(range(len(self.classes_)))
+        parts = self.support_, self.dual_coef_, self.intercept_
+        return _core.SupportVectorModel(self.kernel_, self.support_vectors_, classes, *parts)

@@ -129,9 +129,7 @@ def _picture(ax: Any, values: NDArray[np.float64], shape: tuple[int, ...], low: 
         edge.set_visible(False)
 
 
-def kernel(
-    estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows: int = 500, axes: Any = None
-) -> Any:
+def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows: int = 500, axes: Any = None) -> Any:
     """The kernel matrix of the prior beside that of the codes, rows in order of their classes.
 
     Parameters
@@ -193,7 +191,9 @@ def history(estimator: Any, *, axes: Any = None) -> Any:
     record = estimator.history_
     last = len(estimator.layers_)
     tuned = record["phase"] == last
-    for ax, name, title in zip(axes, ("reconstruction", "code"), ("reconstruction loss L_r", "code loss L_c"), strict=True):
+    for ax, name, title in zip(
+        axes, ("reconstruction", "code"), ("reconstruction loss L_r", "code loss L_c"), strict=True
+    ):
         # Layers below the code have no code loss, and each reconstructs something else than the rows.
         shown = tuned if name == "reconstruction" else record["phase"] >= last - 1
         ax.plot(record["step"][shown], record[name][shown], label="training")

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from common import code_loss, decode_by_hand, encode_by_hand, run_python
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -16,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from common import code_loss, decode_by_hand, encode_by_hand, run_python
 from dkae import DKAE, PCK, LinearSVC
 from dkae._base import take_rows
 

@@ -13,9 +13,9 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
-from common import ROOT, run_python
 
 import dkae
+from common import ROOT, run_python
 from dkae import DKAE
 
 PACKAGE = Path(dkae.__file__).parent
@@ -140,6 +140,11 @@ def test_the_notebook_runs(tmp_path):
         capture_output=True, text=True, cwd=tmp_path, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+    cells = nbformat.read(tmp_path / "short.ipynb", as_version=4).cells
+    # The progress bar is one output, in its last state: a line for each phase.
+    bars = [o.data["text/plain"] for c in cells for o in c.get("outputs", []) if o.output_type == "display_data"]
+    bar = next(text for text in bars if "fine-tuning" in text)
+    assert len(bar.splitlines()) == 4 and "30/30" in bar
 
 
 @pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules([str(PACKAGE)], "dkae.")] + ["dkae"])

@@ -6,16 +6,16 @@ import copy
 import io
 import pickle
 import subprocess
-import tomllib
 import warnings
 from importlib.metadata import version
 
 import joblib
 import numpy as np
 import pytest
-from common import ROOT, command, read_safetensors
+import tomllib
 
 import dkae
+from common import ROOT, command, read_safetensors
 from dkae import DKAE, KECA, PCK, Isomap, KernelPCA, KernelSVC, LinearSVC
 
 

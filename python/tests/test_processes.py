@@ -7,11 +7,11 @@ import threading
 import time
 
 import numpy as np
-from common import ROOT, run_python
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import dkae
+from common import ROOT, run_python
 from dkae import DKAE, KernelPCA
 
 
