@@ -47,8 +47,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         What the inner products of codes are to reproduce. "ideal" is 1 between rows of the same class and uses y.
         "precomputed" is the matrix ``K`` given to `fit`; the network still needs X. A fitted `PCK` is used as it is,
         one that is not fitted is fitted on X (scikit-learn's `clone`, and so a grid search, makes it unfitted; wrap it
-        in ``sklearn.frozen.FrozenEstimator`` to keep it). A callable is given two blocks of rows of X, as float32 arrays,
-        and returns the kernel between them. Kernels with a name see rows after `scale`, the others as they are in X.
+        in ``sklearn.frozen.FrozenEstimator`` to keep it). A callable is given two blocks of rows of X, as float32
+        arrays, and returns the kernel between them. Kernels with a name see rows after `scale`, the others as they are
+        in X.
     kernel_params : dict, default=None
         Parameters of a kernel with a name. "pck": those of `PCK`. "rbf": one of ``gamma``, ``sigma``,
         ``median_fraction`` (of the median distance; 0.15 by default). "poly": ``degree``, ``gamma``, ``coef0``.
