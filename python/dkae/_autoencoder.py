@@ -110,7 +110,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     -----
     Computation is in float32, and so are the results. Float32 arrays in C order, and slices of their rows, are passed
     to the core without a copy; anything else is converted once, and gives the same bytes. The interpreter's lock is
-    released, and Ctrl-C stops within a step.
+    released, and Ctrl-C stops training within a step; the fit of the kernel before it, some seconds, is not cut short.
 
     References
     ----------
