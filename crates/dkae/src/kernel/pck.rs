@@ -102,7 +102,8 @@ impl Pck {
                 "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
             )));
         }
-        let rows = Rows::new(x.select(Axis(0), &self.drawn(n)).view(), self.covariance)?;
+        let drawn = self.drawn(n);
+        let rows = Rows::new(x.select(Axis(0), &drawn).view(), self.covariance)?;
         let floor = match self.floor {
             Floor::Absolute(floor) => floor,
             // Rows that are all equal have no variance to take a fraction of; any floor gives the same kernel then.
