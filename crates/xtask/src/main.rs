@@ -1,9 +1,12 @@
 //! Chores of this repository.
 //!
-//! `cargo xtask test` runs every test; `cargo xtask ci` runs what must pass before a change lands: formatting, lints and
-//! documentation without warnings, then every test. Both do
-//! their own set-up; they need cargo, a C compiler and, for one test, Python 3.
+//! `cargo xtask test` runs every test, those of the Python package too; `cargo xtask ci` runs what must pass before a change
+//! lands: formatting, lints and documentation without warnings, then every test. `cargo xtask wheel` builds the Python
+//! package for others to install. All do their own set-up; they need cargo, a C compiler and, for Python, Python 3.10 or
+//! newer and the packages that pip fetches.
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
@@ -11,9 +14,11 @@ fn main() -> ExitCode {
     let done = match chore.as_deref() {
         Some("test") => test(),
         Some("ci") => check() && test(),
+        Some("wheel") => wheel(),
         _ => {
             eprintln!(
-                "usage: cargo xtask test   every test\n       cargo xtask ci     formatting, lints, docs, then every test"
+                "usage: cargo xtask test   every test\n       cargo xtask ci     formatting, lints, docs, then every \
+                 test\n       cargo xtask wheel  the Python package, into target/wheels"
             );
             return ExitCode::from(2);
         }
@@ -40,21 +45,72 @@ fn check() -> bool {
 fn test() -> bool {
     let python = python();
     let environment: Vec<(&str, &str)> = python.iter().map(|path| ("DKAE_PYTHON", path.as_str())).collect();
-    cargo("tests", &["test", "--workspace", "--release", "--locked"], &environment)
+    cargo("tests", &["test", "--workspace", "--release", "--locked"], &environment) && package()
+}
+
+/// The workspace's folder.
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Runs a program in the workspace's folder; whether it succeeded.
+fn run<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> bool {
+    Command::new(program).args(arguments).current_dir(root()).status().is_ok_and(|status| status.success())
+}
+
+/// Builds the Python package in an environment of its own, made anew, and runs its tests there.
+///
+/// Without a Python or a network it is skipped, with a line that says so; not where `DKAE_REQUIRE_DATA` says that everything
+/// has to be there.
+fn package() -> bool {
+    let folder = root().join("target/package");
+    let python = folder.join("bin/python");
+    eprintln!("== Python package: a new environment");
+    let ready = run("python3", &["-c", "import sys; sys.exit(sys.version_info < (3, 10))"])
+        && run("python3", &["-m".as_ref(), "venv".as_ref(), "--clear".as_ref(), folder.as_os_str()])
+        && run(&python, &["-m", "pip", "install", "--quiet", "-r", "python/tests/requirements.txt"]);
+    if !ready {
+        eprintln!("== no Python 3.10 with the package's requirements could be set up: its tests are skipped");
+        return std::env::var_os("DKAE_REQUIRE_DATA").is_none();
+    }
+    eprintln!("== Python package: pip install .");
+    if !run(&python, &["-m", "pip", "install", "--quiet", "--no-build-isolation", "."]) {
+        eprintln!("== Python package: building it failed");
+        return false;
+    }
+    eprintln!("== Python package: pytest");
+    // The command was built beside this program by the tests before.
+    let beside = std::env::current_exe().map(|exe| exe.with_file_name("dkae")).unwrap_or_default();
+    let tests = Command::new(&python)
+        .args(["-m", "pytest", "python/tests"])
+        .env("DKAE_COMMAND", beside)
+        .current_dir(root())
+        .status();
+    let done = tests.is_ok_and(|status| status.success());
+    if !done {
+        eprintln!("== Python package: its tests failed");
+    }
+    done
+}
+
+/// Builds a wheel.
+fn wheel() -> bool {
+    let folder = root().join("target/wheel");
+    let python = folder.join("bin/python");
+    run("python3", &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
+        && run(&python, &["-m", "pip", "install", "--quiet", "maturin>=1.9,<2"])
+        && run(&python, &["-m", "maturin", "build", "--release", "--out", "target/wheels"])
 }
 
 /// A Python with the `safetensors` package, in a folder of its own, for the test that a model file loads there. Without a
 /// network the test is skipped, with a line that says so.
 fn python() -> Option<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
+    let folder = root().join("target/python");
     let python = folder.join("bin/python");
-    let run = |program: &std::ffi::OsStr, arguments: &[&std::ffi::OsStr]| {
-        Command::new(program).args(arguments).status().is_ok_and(|status| status.success())
-    };
-    let ready = || run(python.as_os_str(), &["-c".as_ref(), "import numpy, safetensors".as_ref()]);
+    let ready = || run(&python, &["-c", "import numpy, safetensors"]);
     let made = python.exists() && ready()
-        || run("python3".as_ref(), &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
-            && run(python.as_os_str(), &["-m", "pip", "install", "--quiet", "numpy", "safetensors"].map(AsRef::as_ref))
+        || run("python3", &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
+            && run(&python, &["-m", "pip", "install", "--quiet", "numpy", "safetensors"])
             && ready();
     if !made {
         eprintln!("== no Python with safetensors could be set up: the test that loads a model there will be skipped");

@@ -62,6 +62,31 @@ pub struct IsomapModel {
     to_landmarks: Array2<f32>,
 }
 
+impl IsomapModel {
+    /// A model from its parts, as [`parts`](Self::parts) gives them.
+    pub fn from_parts(
+        x: Array2<f32>,
+        neighbours: usize,
+        to_landmarks: Array2<f32>,
+        spectrum: Spectrum,
+        scores: Array2<f32>,
+    ) -> Result<Self> {
+        let n = x.nrows();
+        let fit = to_landmarks.dim() == (n, spectrum.vectors.nrows())
+            && scores.dim() == (n, spectrum.values.len())
+            && (1..n).contains(&neighbours);
+        if !fit {
+            return Err(Error::Data("the parts of a fitted ISOMAP do not fit together".into()));
+        }
+        Ok(Self { spectrum, scores, pieces: 1, x, neighbours, to_landmarks })
+    }
+
+    /// The rows of the fit, the neighbours of a row, and the distances from every row to each landmark.
+    pub fn parts(&self) -> (ArrayView2<'_, f32>, usize, ArrayView2<'_, f32>) {
+        (self.x.view(), self.neighbours, self.to_landmarks.view())
+    }
+}
+
 /// Links of every row: the other row and the length.
 type Graph = Vec<Vec<(u32, f64)>>;
 
@@ -387,7 +412,12 @@ mod tests {
             assert!(correlation.abs() > 0.995, "{c}: {correlation}");
         }
         // A row of the fit is its own nearest neighbour, so as a new row it lands where it was.
-        assert!(same(&few.embed(x.view()).unwrap(), &few.scores, 1e-4));
+        let embedded = few.embed(x.view()).unwrap();
+        assert!(same(&embedded, &few.scores, 1e-4));
+        let (rows, neighbours, distances) = few.parts();
+        let (spectrum, scores) = (few.spectrum.clone(), few.scores.clone());
+        let again = IsomapModel::from_parts(rows.to_owned(), neighbours, distances.to_owned(), spectrum, scores);
+        assert_eq!(again.unwrap().embed(x.view()).unwrap(), embedded);
         assert!(same(&plain.embed(x.view()).unwrap(), &plain.scores, 1e-3));
     }
 

@@ -88,6 +88,11 @@ pub struct FactorKpca {
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
 const NOTHING: f64 = 1e-6;
 
+/// `v / sqrt(lambda)`, zero where lambda is.
+fn alphas(values: &Array1<f64>, vectors: &Array2<f64>) -> Array2<f64> {
+    vectors * &values.mapv(|v| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 })
+}
+
 impl Kpca {
     /// Kernel PCA of the rows of `x`, of which the model keeps a copy for new rows.
     pub fn fit(&self, kernel: Box<dyn Kernel>, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<KpcaModel> {
@@ -176,8 +181,7 @@ impl Kpca {
         })?;
         let largest = found.values.first().copied().unwrap_or(0.0);
         let values = found.values.mapv(|v| if v > NOTHING * largest.max(0.0) { v } else { 0.0 });
-        let scale = values.mapv(|v| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 });
-        let alphas = &found.vectors * &scale;
+        let alphas = alphas(&values, &found.vectors);
         let offset = match means {
             Some(means) => means.dot(&alphas).mapv(|v| v as f32),
             None => Array1::zeros(self.components),
@@ -193,7 +197,34 @@ impl Kpca {
     }
 }
 
+impl KpcaModel {
+    /// A model from its parts: the kernel, the rows of the fit, the eigenpairs.
+    pub fn from_parts(kernel: Box<dyn Kernel>, x: Array2<f32>, spectrum: Spectrum) -> Result<Self> {
+        if x.nrows() != spectrum.vectors.nrows() {
+            let (rows, entries) = (x.nrows(), spectrum.vectors.nrows());
+            return Err(Error::Data(format!("{rows} rows, but eigenvectors of {entries} entries")));
+        }
+        Ok(Self { kernel, x, spectrum })
+    }
+}
+
 impl Spectrum {
+    /// From eigenvalues, eigenvectors and [`offset`](Self::offset), as they were stored.
+    pub fn from_parts(values: Array1<f64>, vectors: Array2<f64>, offset: Array1<f32>) -> Result<Self> {
+        let width = values.len();
+        if vectors.ncols() != width || offset.len() != width {
+            let message = format!("{width} eigenvalues, {} vectors, {} offsets", vectors.ncols(), offset.len());
+            return Err(Error::Data(message));
+        }
+        let alphas = alphas(&values, &vectors).mapv(|v| v as f32);
+        Ok(Self { values, vectors, converged: true, sweeps: 0, alphas, offset })
+    }
+
+    /// What is subtracted from the scores of new rows, for the centring.
+    pub fn offset(&self) -> &Array1<f32> {
+        &self.offset
+    }
+
     /// The scores of the rows of the fit, `v sqrt(lambda)`.
     pub fn scores(&self) -> Array2<f32> {
         (&self.vectors * &self.values.mapv(f64::sqrt)).mapv(|v| v as f32)
@@ -301,8 +332,13 @@ mod tests {
             let want = f.array(&format!("{name}_scores"));
             assert!(same(&model.spectrum.scores(), &want, 1e-5), "{name} scores");
             assert!(same(&model.embed(x.view()).unwrap(), &want, 1e-5), "{name} scores by the formula for new rows");
-            assert!(same(&model.embed(new.view()).unwrap(), &f.array(&format!("{name}_new")), 1e-5), "{name} new");
+            let before = model.embed(new.view()).unwrap();
+            assert!(same(&before, &f.array(&format!("{name}_new")), 1e-5), "{name} new");
             assert_eq!((model.input_width(), model.width()), (4, 4));
+            let Spectrum { values, vectors, offset, .. } = model.spectrum.clone();
+            let again =
+                KpcaModel::from_parts(model.kernel, x.clone(), Spectrum::from_parts(values, vectors, offset).unwrap());
+            assert_eq!(again.unwrap().embed(new.view()).unwrap(), before);
         }
     }
 

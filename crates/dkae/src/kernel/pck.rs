@@ -102,8 +102,7 @@ impl Pck {
                 "mixtures of up to {g} components need at least {g} rows, but there are {n}; lower max_components or bring more rows"
             )));
         }
-        let mut drawn = rng::sample(&mut rng::stream(self.seed, Purpose::Subset, 0, 0), n, self.subset.min(n));
-        drawn.sort_unstable();
+        let drawn = self.drawn(n);
         let rows = Rows::new(x.select(Axis(0), &drawn).view(), self.covariance)?;
         let floor = match self.floor {
             Floor::Absolute(floor) => floor,
@@ -167,6 +166,14 @@ impl Pck {
             },
             summary,
         })
+    }
+
+    /// Which of `n` rows the mixtures are fitted on. A fit on these rows alone gives the same mixtures, so they are all
+    /// that has to be kept to have the kernel again.
+    pub fn drawn(&self, n: usize) -> Vec<usize> {
+        let mut drawn = rng::sample(&mut rng::stream(self.seed, Purpose::Subset, 0, 0), n, self.subset.min(n));
+        drawn.sort_unstable();
+        drawn
     }
 
     /// All that can be wrong with the settings by themselves.
@@ -356,6 +363,16 @@ pub(super) mod tests {
         let posteriors = settings.fit(x.view()).unwrap().posteriors(x.view()).unwrap();
         assert!(worst(&dense(&posteriors), &naive(&settings, x.view(), x.view())) < 2e-5);
         assert!(worst(&dense(&posteriors), &naive(&small(), x.view(), x.view())) > 0.5);
+    }
+
+    #[test]
+    fn the_drawn_rows_alone_give_the_same_kernel() {
+        let x = digits();
+        let settings = Pck { floor: Floor::Relative(0.15), ..small() };
+        let drawn = x.select(Axis(0), &settings.drawn(x.nrows()));
+        assert_eq!(drawn.nrows(), 100);
+        let posteriors = |rows: &Array2<f32>| settings.fit(rows.view()).unwrap().posteriors(x.view()).unwrap().to_csr();
+        assert_eq!(posteriors(&drawn), posteriors(&x));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{Reader, Writer};
 use super::{Architecture, Autoencoder, Layer};
 use crate::data::Shape;
+use crate::data::atomic::write_atomically;
 use crate::data::prepare::Preparation;
 use crate::data::scale::{Scale, Scaler};
 use crate::data::svd::TruncatedSvd;
@@ -21,6 +22,9 @@ use crate::{Embed, Error, Invert, Result};
 
 /// The version of the file's layout; a file with a larger one is refused.
 const FORMAT: u32 = 1;
+
+/// What messages call a model that is not in a file.
+const IN_MEMORY: &str = "model in memory";
 
 /// A fitted model: maps rows to codes and codes to rows.
 #[derive(Clone, Debug)]
@@ -151,6 +155,12 @@ impl Model {
 
     /// Writes the model, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let bytes = self.to_bytes()?;
+        write_atomically(path, |file| file.write_all(&bytes))
+    }
+
+    /// The bytes of the model's file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         for (l, layer) in self.net.layers().iter().enumerate() {
             for ((name, shape), values) in layer.names(l).zip(layer.tensors()) {
@@ -176,11 +186,20 @@ impl Model {
             scale: scaler.kind(),
             about: self.about.clone(),
         };
-        writer.write(path, &description)
+        writer.bytes(IN_MEMORY, &description)
     }
 
     /// Reads a model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::read(&path, Reader::open(&path)?)
+    }
+
+    /// Reads a model from the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::read(IN_MEMORY, Reader::parse(IN_MEMORY, bytes)?)
+    }
+
+    fn read(path: impl AsRef<Path>, mut reader: Reader) -> Result<Self> {
         #[derive(Deserialize)]
         struct Version {
             format: u32,
@@ -191,7 +210,6 @@ impl Model {
             #[serde(rename = "fingerprint")]
             _fingerprint: serde::de::IgnoredAny,
         }
-        let mut reader = Reader::open(&path)?;
         if reader.description::<Unfinished>().is_ok() {
             let message = "is the checkpoint of an unfinished run, not a model; give the same fit again to finish it";
             return Err(Error::format(&path, "", message));
@@ -305,6 +323,7 @@ mod tests {
             let read = Model::load(&first).unwrap();
             read.save(&second).unwrap();
             prop_assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
+            prop_assert_eq!(std::fs::read(&first).unwrap(), Model::from_bytes(&made.to_bytes().unwrap()).unwrap().to_bytes().unwrap());
             prop_assert_eq!(made.about(), read.about());
             let x = array![[1.0, 2.0, 3.0, 4.0], [0.0, -1.0, 0.5, 9.0]];
             let codes = made.encode(x.view()).unwrap();

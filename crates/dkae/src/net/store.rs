@@ -31,6 +31,12 @@ impl<'a> Writer<'a> {
 
     /// Writes the file, whole or not at all.
     pub fn write(&self, path: impl AsRef<Path>, description: &impl Serialize) -> Result<()> {
+        let bytes = self.bytes(&path, description)?;
+        write_atomically(path, |file| file.write_all(&bytes))
+    }
+
+    /// The bytes of the file; `path` is for messages.
+    pub fn bytes(&self, path: impl AsRef<Path>, description: &impl Serialize) -> Result<Vec<u8>> {
         let description = serde_json::to_string(description).map_err(|e| Error::format(&path, "", e.to_string()))?;
         let little_endian: Vec<Vec<u8>> =
             self.tensors.values().map(|(_, v)| v.iter().flat_map(|x| x.to_le_bytes()).collect()).collect();
@@ -38,9 +44,8 @@ impl<'a> Writer<'a> {
             let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("the shape was checked when added");
             (name.as_str(), view)
         });
-        let bytes = safetensors::serialize(views, Some(HashMap::from([(KEY.to_owned(), description)])))
-            .map_err(|e| Error::format(&path, "", format!("cannot be written as safetensors: {e}")))?;
-        write_atomically(path, |file| file.write_all(&bytes))
+        safetensors::serialize(views, Some(HashMap::from([(KEY.to_owned(), description)])))
+            .map_err(|e| Error::format(&path, "", format!("cannot be written as safetensors: {e}")))
     }
 }
 
@@ -54,17 +59,21 @@ pub struct Reader {
 impl Reader {
     /// Reads a file. Any file may be passed: what is not a file of ours is an error that says so.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::parse(&path, &std::fs::read(&path).map_err(Error::io(&path))?)
+    }
+
+    /// Reads the bytes of a file; `path` is for messages.
+    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let foreign = |why: String| Error::format(&path, "", format!("is not a dkae file, or is damaged: {why}"));
-        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| foreign(e.to_string()))?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| foreign(e.to_string()))?;
         let description = metadata
             .metadata()
             .as_ref()
             .and_then(|m| m.get(KEY))
             .ok_or_else(|| foreign(format!("its metadata has no entry '{KEY}'; was it written by another program?")))?
             .clone();
-        let file = SafeTensors::deserialize(&bytes).map_err(|e| foreign(e.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| foreign(e.to_string()))?;
         let mut tensors = BTreeMap::new();
         for (name, view) in file.tensors() {
             if view.dtype() != Dtype::F32 {

@@ -158,8 +158,40 @@ impl Trainer {
         checkpoint: Option<&Checkpoint>,
         observer: &mut dyn Observer,
     ) -> Result<Model> {
+        let (model, stopped) = self.run(None, train, validation, checkpoint, observer)?;
+        if stopped { Err(Error::Interrupted) } else { Ok(model) }
+    }
+
+    /// As [`fit_validated`](Self::fit_validated), from the weights of `start` when they are given, and then without
+    /// pretraining. An observer that breaks off ends the training, and the model is what was reached.
+    pub fn fit_from(
+        &self,
+        start: Option<&Autoencoder>,
+        train: Rows,
+        validation: Option<Rows>,
+        observer: &mut dyn Observer,
+    ) -> Result<Model> {
+        Ok(self.run(start, train, validation, None, observer)?.0)
+    }
+
+    /// The model, and whether the observer broke off.
+    fn run(
+        &self,
+        start: Option<&Autoencoder>,
+        train: Rows,
+        validation: Option<Rows>,
+        checkpoint: Option<&Checkpoint>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Model, bool)> {
         self.check()?;
-        let architecture = self.architecture(train.x)?;
+        let architecture = match start {
+            Some(net) => net.architecture().clone(),
+            None => self.architecture(train.x)?,
+        };
+        if architecture.input != train.x.ncols() {
+            let (found, expected) = (train.x.ncols(), architecture.input);
+            return Err(Error::Data(format!("the rows have {found} columns, but the network takes {expected}")));
+        }
         self.check_rows("training", train)?;
         if let Some(validation) = validation {
             self.check_rows("validation", validation)?;
@@ -177,11 +209,14 @@ impl Trainer {
             return Err(Error::setting("batch", message));
         }
         let fingerprint = Fingerprint::of(self, train, validation);
-        let net = Autoencoder::new(architecture, self.seed)?;
+        let (net, phase) = match start {
+            Some(net) => (net.clone(), net.layers().len()),
+            None => (Autoencoder::new(architecture, self.seed)?, 0),
+        };
         let mut state = State {
-            phase: 0,
+            phase,
             step: 0,
-            adam: Adam::new(&net.layers()[..1]),
+            adam: Adam::new(&net.layers()[levels(phase, net.layers().len())]),
             net,
             best: None,
             looks_since_best: 0,
@@ -203,9 +238,6 @@ impl Trainer {
             |state| checkpoint.map_or(Ok(()), |c| c.save(&fingerprint, state)),
             checkpoint,
         )?;
-        if stopped {
-            return Err(Error::Interrupted);
-        }
         if let Some((_, layers)) = state.best {
             state.net = Autoencoder::from_layers(state.net.architecture().clone(), layers)?;
         }
@@ -218,7 +250,12 @@ impl Trainer {
             figures: Default::default(),
             history: state.history,
         };
-        Ok(Model::new(state.net, about))
+        Ok((Model::new(state.net, about), stopped))
+    }
+
+    /// The widths that an empty [`layers`](Self::layers) stands for.
+    pub fn automatic_layers(rows: usize, features: usize) -> [usize; 4] {
+        if features < 64 || rows < 2000 { SMALL } else { LARGE }
     }
 
     fn architecture(&self, x: ArrayView2<f32>) -> Result<Architecture> {
@@ -227,8 +264,7 @@ impl Trainer {
         let architecture = Architecture {
             input: x.ncols(),
             layers: match &self.layers[..] {
-                [] if x.ncols() < 64 || x.nrows() < 2000 => SMALL.to_vec(),
-                [] => LARGE.to_vec(),
+                [] => Self::automatic_layers(x.nrows(), x.ncols()).to_vec(),
                 given => given.to_vec(),
             },
             hidden: self.hidden,
@@ -365,7 +401,7 @@ impl Run<'_> {
             state.phase += 1;
             state.step = 0;
             state.sums = (0.0, 0.0, 0);
-            let next = self.levels(state.phase, layers);
+            let next = levels(state.phase, layers);
             state.adam = Adam::new(&state.net.layers()[next]);
         }
         Ok(false)
@@ -380,14 +416,9 @@ impl Run<'_> {
         }
     }
 
-    /// The levels that a phase trains between, which are also the numbers of its layers.
-    fn levels(&self, phase: usize, layers: usize) -> Range<usize> {
-        if phase < layers { phase..phase + 1 } else { 0..layers }
-    }
-
     fn step(&self, state: &mut State, workspace: &mut Workspace, batch: &[usize], steps: u64) -> Result<Losses> {
         let layers = state.net.layers().len();
-        let levels = self.levels(state.phase, layers);
+        let levels = levels(state.phase, layers);
         workspace.load(self.train.x, batch);
         workspace.encode(&state.net, 0..levels.start);
         if self.trainer.noise != Noise::None {
@@ -480,6 +511,11 @@ impl Run<'_> {
 fn default_rate(architecture: &Architecture) -> f64 {
     let widest = architecture.layers.iter().max().copied().unwrap_or(1);
     (2.0 / widest as f64).min(5e-3)
+}
+
+/// The levels that a phase trains between, which are also the numbers of its layers.
+fn levels(phase: usize, layers: usize) -> Range<usize> {
+    if phase < layers { phase..phase + 1 } else { 0..layers }
 }
 
 fn norm(gradients: &[Layer]) -> f32 {
@@ -585,6 +621,44 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert!(result.is_ok() && stopped.is_some_and(|step| step < 5000), "{stopped:?}");
+    }
+
+    #[test]
+    fn training_goes_on_from_given_weights_without_pretraining() {
+        let (x, classes) = rows(120);
+        let prior = Ideal::new(&classes);
+        let all = Rows { x: x.view(), prior: Some(&prior) };
+        let loss = |model: &Model| evaluate(model.net(), all).unwrap().total(0.1);
+        let first = Trainer { steps: Length::Steps(20), ..small() }.fit_from(None, all, None, &mut ()).unwrap();
+        let more = small().fit_from(Some(first.net()), all, None, &mut ()).unwrap();
+        assert!(loss(&more) < 0.7 * loss(&first), "{} {}", loss(&more), loss(&first));
+        assert!(more.about().history.iter().all(|record| record.phase == 2));
+        // No steps, no change.
+        let none = Trainer { steps: Length::Steps(0), ..small() };
+        assert_eq!(none.fit_from(Some(first.net()), all, None, &mut ()).unwrap().net(), first.net());
+        let narrow = Rows { x: x.slice(s![.., ..5]), prior: Some(&prior) };
+        let message = small().fit_from(Some(first.net()), narrow, None, &mut ()).err().unwrap().to_string();
+        assert!(message.contains("5 columns") && message.contains("takes 6"), "{message}");
+    }
+
+    #[test]
+    fn an_observer_that_breaks_off_leaves_the_weights_reached() {
+        let (x, classes) = rows(60);
+        let prior = Ideal::new(&classes);
+        let all = Rows { x: x.view(), prior: Some(&prior) };
+        let mut stop = |event: &Event| match event {
+            Event::Step { phase: Phase::FineTune, step: 7, .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let stopped = small().fit_from(None, all, None, &mut stop).unwrap();
+        // A constant rate, so that the first steps do not know how many there will be.
+        let constant = Trainer { schedule: Schedule::Constant, ..small() };
+        let short = Trainer { steps: Length::Steps(7), ..constant.clone() };
+        assert_eq!(
+            constant.fit_from(None, all, None, &mut stop).unwrap().net(),
+            short.fit(x.view(), &prior, &mut ()).unwrap().net()
+        );
+        assert_eq!(stopped.about().rows, 60);
     }
 
     #[test]

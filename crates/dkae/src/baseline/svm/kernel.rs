@@ -234,6 +234,14 @@ impl SupportVectors {
     }
 }
 
+impl<'k> KernelSvmModel<'k> {
+    /// A model from its kernel, the rows of its support vectors, and how they count.
+    pub fn from_parts(kernel: &'k dyn Kernel, x: Array2<f32>, support: SupportVectors) -> Self {
+        assert_eq!(x.nrows(), support.rows.len(), "one row for each support vector");
+        KernelSvmModel { kernel, x, support }
+    }
+}
+
 impl KernelSvmModel<'_> {
     /// The decision values of rows, one column per pair of classes; see [`SupportVectors::decision`].
     pub fn decision(&self, x: ArrayView2<f32>) -> Result<Array2<f64>> {

@@ -1,0 +1,106 @@
+"""Kernels by name, by estimator or by function: from what a user gives to what the core takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from . import _core
+from ._base import Rows, check_number
+
+if TYPE_CHECKING:
+    from ._pck import PCK
+
+#: Kernels that are known by a name and depend on rows alone.
+NAMES = ("pck", "rbf", "linear", "poly", "cosine")
+
+Spec = str | dict[str, dict[str, Any]]
+
+
+def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: int) -> Spec:
+    """The core's description of a kernel with a name."""
+    params = dict(params or {})
+    if name == "pck":
+        from ._pck import PCK
+
+        return PCK(**{"random_state": seed, **params})._spec(rows)
+    if name == "rbf":
+        given = [key for key in ("gamma", "sigma", "median_fraction") if key in params]
+        _refuse_others(name, params, ("gamma", "sigma", "median_fraction"))
+        if len(given) > 1:
+            raise ValueError(f"kernel_params: gamma, sigma and median_fraction exclude each other, found {given}")
+        for key in given:
+            check_number(f"kernel_params[{key!r}]", params[key], least=0, above=True)
+        if "gamma" in params:
+            width = {"value": float(1 / np.sqrt(2 * params["gamma"]))}
+        elif "sigma" in params:
+            width = {"value": float(params["sigma"])}
+        else:
+            width = {"median-fraction": float(params.get("median_fraction", 0.15))}
+        return {"rbf": {"width": width, "seed": seed}}
+    if name == "poly":
+        _refuse_others(name, params, ("degree", "gamma", "coef0"))
+        gamma = params.get("gamma")
+        return {
+            "polynomial": {
+                "degree": params.get("degree", 3),
+                "gamma": None if gamma is None else float(gamma),
+                "offset": float(params.get("coef0", 1.0)),
+            }
+        }
+    _refuse_others(name, params, ())
+    return name
+
+
+def _refuse_others(name: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in params:
+        if key not in known:
+            has = ", ".join(known) or "no parameters"
+            raise ValueError(f"kernel_params: the kernel {name!r} has {has}; found {key!r}")
+
+
+def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
+    """The PCK that `kernel` is: as it is when it was fitted, else a copy fitted on `X`; None when it is none.
+
+    scikit-learn's `clone` makes estimators among parameters unfitted; `sklearn.frozen.FrozenEstimator` keeps one.
+    """
+    from ._pck import PCK
+
+    kernel = getattr(kernel, "estimator", kernel)
+    if not isinstance(kernel, PCK):
+        return None
+    if hasattr(kernel, "kernel_"):
+        return kernel
+    return clone(kernel).fit(X)
+
+
+def fit_kernel(kernel: Any, params: Mapping[str, Any] | None, X: Rows, seed: int) -> _core.Kernel:
+    """The kernel of a kernel machine, fitted on its rows."""
+    pck = fitted_pck(kernel, X)
+    if pck is not None:
+        return pck.kernel_
+    if not isinstance(kernel, str) or kernel not in NAMES:
+        raise ValueError(f"kernel: expected one of {', '.join(NAMES)} or a PCK, found {kernel!r}")
+    return _core.Kernel(json.dumps(spec_of_name(kernel, params, seed, len(X))), X)
+
+
+class CheckedFunction:
+    """A user's kernel function, with what it gives checked."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, a: Rows, b: Rows) -> Rows:
+        values = np.asarray(self.function(a, b), dtype=np.float32)
+        if values.shape != (len(a), len(b)):
+            raise ValueError(
+                f"kernel: for blocks of {len(a)} and {len(b)} rows an array of shape {(len(a), len(b))} was expected, "
+                f"found {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("kernel: the function gave a value that is not finite")
+        return values

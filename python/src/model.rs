@@ -1,0 +1,312 @@
+//! The autoencoder: fitted, applied, saved.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dkae::data::Shape;
+use dkae::data::prepare::Preparation;
+use dkae::data::split::Split;
+use dkae::kernel::{FirstRows, KernelSpec, Prior};
+use dkae::recipe::Recipe;
+use dkae::train::{Losses, Rows, Trainer, evaluate};
+use dkae::{Error, Result};
+use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, s};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::to_python;
+use crate::kernel::Kernel;
+use crate::prior::{Given, Source};
+use crate::watch::{Hooks, Watch, watched};
+
+/// Rows that the final figures are measured on, at most; L_c costs the square of it.
+const MEASURED: usize = 4000;
+
+/// Phase, step, both losses of training, both losses of validation.
+type Row = (usize, u64, f32, f32, Option<(f32, f32)>);
+
+/// A fitted model.
+#[pyclass(frozen, module = "dkae._core")]
+pub struct Model {
+    model: dkae::net::Model,
+}
+
+/// Prepared rows: those that were given where nothing has to be done to them.
+fn prepare<'a>(preparation: &Preparation, x: ArrayView2<'a, f32>) -> Result<CowArray<'a, f32, Ix2>> {
+    if preparation.is_none() { Ok(x.into()) } else { Ok(preparation.apply(x)?.into()) }
+}
+
+/// Some rows: all of them as they are, or a copy.
+fn select<'a>(x: ArrayView2<'a, f32>, rows: &[usize], all: bool) -> CowArray<'a, f32, Ix2> {
+    if all { x.into() } else { x.select(Axis(0), rows).into() }
+}
+
+/// What one fit is made of.
+struct Fit<'a> {
+    recipe: Recipe,
+    shape: Shape,
+    names: Option<Vec<String>>,
+    start: Option<&'a Model>,
+}
+
+impl Fit<'_> {
+    fn run(&self, x: ArrayView2<f32>, given: Option<Source>, watch: &Watch) -> Result<(Model, Option<Kernel>)> {
+        let recipe = self.recipe.seeded();
+        if let Some(source) = &given {
+            source.check_rows(x.nrows())?;
+        }
+        let split = recipe.split(x.nrows(), None)?;
+        let whole = split.validation.is_empty();
+        let Split { train, validation, .. } = split;
+        let parts = [select(x, &train, whole), select(x, &validation, false)];
+        let preparation = match self.start {
+            Some(start) => start.model.preparation().clone(),
+            None => Preparation { text: None, scaler: recipe.scale.fit(parts[0].view(), self.shape)? },
+        };
+        let prepared = [prepare(&preparation, parts[0].view())?, prepare(&preparation, parts[1].view())?];
+        let source = match given {
+            _ if recipe.train.lambda == 0.0 => None,
+            Some(source) => Some(source),
+            None => Some(Source::Kernel(Kernel::fit(&recipe.kernel, prepared[0].view(), true)?)),
+        };
+        let kernel = match &source {
+            Some(Source::Kernel(kernel)) => Some(kernel.clone()),
+            _ => None,
+        };
+        // Whole rows keep their order, so what is about them needs no selection.
+        let sources = match (&source, whole) {
+            (None, _) => [None, None],
+            (Some(_), true) => [source, None],
+            (Some(source), false) => [Some(source.select(&train)?), Some(source.select(&validation)?)],
+        };
+        let mut priors: [Option<Box<dyn Prior + '_>>; 2] = [None, None];
+        for i in 0..2 {
+            if let Some(source) = &sources[i] {
+                priors[i] = Some(source.prior(parts[i].view(), prepared[i].view(), watch)?);
+            }
+        }
+        let rows = |i: usize| Rows { x: prepared[i].view(), prior: priors[i].as_deref() };
+        let start = self.start.map(|start| start.model.net());
+        let held = (!whole).then(|| rows(1));
+        let mut model = recipe.train.fit_from(start, rows(0), held, &mut watch.observer())?;
+
+        let mut figures = BTreeMap::new();
+        for (i, part) in ["train", "validation"].into_iter().enumerate() {
+            if prepared[i].nrows() > 0 {
+                let losses = measure(&model, rows(i))?;
+                figures.insert(format!("{part}.reconstruction"), f64::from(losses.reconstruction));
+                if priors[i].is_some() {
+                    figures.insert(format!("{part}.code"), f64::from(losses.code));
+                }
+            }
+        }
+        let about = model.about_mut();
+        about.settings = serde_json::to_value(&recipe).map_err(|e| Error::Numeric(e.to_string()))?;
+        about.kernel = match &sources[0] {
+            Some(Source::Kernel(kernel)) => dkae::kernel::Kernel::describe(kernel),
+            Some(Source::Classes(_)) => KernelSpec::Ideal.describe(),
+            Some(Source::Matrix(_)) => KernelSpec::Precomputed.describe(),
+            Some(Source::Function) => "a Python function".into(),
+            None => "none".into(),
+        };
+        about.shape = self.shape;
+        about.names = self.names.clone();
+        about.figures = figures;
+        if let Some(start) = self.start {
+            about.history = start.model.about().history.iter().chain(&about.history).cloned().collect();
+            about.rows += start.model.about().rows;
+        }
+        Ok((Model { model: model.with_preparation(preparation) }, kernel))
+    }
+}
+
+/// Both losses on the first rows.
+fn measure(model: &dkae::net::Model, rows: Rows) -> Result<Losses> {
+    let n = rows.x.nrows().min(MEASURED);
+    let first = rows.prior.map(|prior| FirstRows { prior, rows: n });
+    let prior = first.as_ref().map(|p| p as &dyn Prior);
+    evaluate(model.net(), Rows { x: rows.x.slice(s![..n, ..]), prior })
+}
+
+/// What a row is, from the channels, height and width of a picture.
+fn shape(picture: Option<(usize, usize, usize)>) -> Shape {
+    match picture {
+        Some((channels, height, width)) => Shape::Image { channels, height, width },
+        None => Shape::Vector,
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Fits on rows. `recipe` is JSON; `prior`, when given, is used instead of its kernel; `start` is a model to go on
+    /// from. Gives the model and the kernel it fitted or was given.
+    #[staticmethod]
+    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step))]
+    #[allow(clippy::too_many_arguments)]
+    fn fit<'py>(
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f32>,
+        recipe: &str,
+        prior: Option<Given<'py>>,
+        picture: Option<(usize, usize, usize)>,
+        names: Option<Vec<String>>,
+        start: Option<Py<Model>>,
+        listener: Option<Py<PyAny>>,
+        every_step: bool,
+    ) -> PyResult<(Model, Option<Kernel>)> {
+        let recipe: Recipe =
+            serde_json::from_str(recipe).map_err(|e| to_python(Error::setting("parameters", e.to_string())))?;
+        let taken = prior.map(Source::take).transpose().map_err(to_python)?;
+        let (source, kernel) = taken.map_or((None, None), |(source, function)| (Some(source), function));
+        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get) };
+        let x = x.as_array();
+        watched(py, Hooks { listener, every_step, kernel }, |watch| fit.run(x, source, watch))
+    }
+
+    /// Both losses on rows: reconstruction and code.
+    fn losses<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f32>,
+        prior: Option<Given<'py>>,
+    ) -> PyResult<(f32, f32)> {
+        let taken = prior.map(Source::take).transpose().map_err(to_python)?;
+        let (source, kernel) = taken.map_or((None, None), |(source, function)| (Some(source), function));
+        let x = x.as_array();
+        watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
+            let prepared = prepare(self.model.preparation(), x)?;
+            let prior = match &source {
+                Some(source) => {
+                    source.check_rows(x.nrows())?;
+                    Some(source.prior(x, prepared.view(), watch)?)
+                }
+                None => None,
+            };
+            let losses = evaluate(self.model.net(), Rows { x: prepared.view(), prior: prior.as_deref() })?;
+            Ok((losses.reconstruction, losses.code))
+        })
+    }
+
+    /// The kernel matrix of some rows that codes are aligned with.
+    fn prior<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'py, f32>,
+        prior: Given<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (source, kernel) = Source::take(prior).map_err(to_python)?;
+        let x = x.as_array();
+        let matrix = watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
+            source.check_rows(x.nrows())?;
+            let prepared = prepare(self.model.preparation(), x)?;
+            let rows: Vec<usize> = (0..x.nrows()).collect();
+            let mut matrix = Array2::zeros((rows.len(), rows.len()));
+            source.prior(x, prepared.view(), watch)?.block(&rows, &rows, matrix.view_mut());
+            Ok(matrix)
+        })?;
+        Ok(matrix.into_pyarray(py))
+    }
+
+    /// Codes of rows.
+    fn encode<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let x = x.as_array();
+        Ok(py.detach(|| self.model.encode(x)).map_err(to_python)?.into_pyarray(py))
+    }
+
+    /// Rows of codes.
+    fn decode<'py>(&self, py: Python<'py>, codes: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let codes = codes.as_array();
+        Ok(py.detach(|| self.model.decode(codes)).map_err(to_python)?.into_pyarray(py))
+    }
+
+    /// Rows, encoded and decoded again.
+    fn reconstruct<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let x = x.as_array();
+        Ok(py.detach(|| self.model.reconstruct(x)).map_err(to_python)?.into_pyarray(py))
+    }
+
+    /// Writes the model's file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.model.save(path)).map_err(to_python)
+    }
+
+    /// Reads a model's file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let model = py.detach(|| dkae::net::Model::load(path)).map_err(to_python)?;
+        Ok(Model { model })
+    }
+
+    /// The bytes of the model's file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.model.to_bytes()).map_err(to_python)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A model from the bytes of its file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Model { model: dkae::net::Model::from_bytes(bytes).map_err(to_python)? })
+    }
+
+    /// Pickled by way of the model's file.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+
+    /// The losses as training went on.
+    fn history(&self) -> Vec<Row> {
+        let history = &self.model.about().history;
+        history.iter().map(|r| (r.phase, r.step, r.reconstruction, r.code, r.validation)).collect()
+    }
+
+    /// Figures by name.
+    fn figures(&self) -> BTreeMap<String, f64> {
+        self.model.about().figures.clone()
+    }
+
+    /// The recipe it was made by, as JSON.
+    fn settings(&self) -> String {
+        self.model.about().settings.to_string()
+    }
+
+    /// The kernel in words.
+    fn kernel(&self) -> &str {
+        &self.model.about().kernel
+    }
+
+    /// Names of the features, when there are any.
+    fn names(&self) -> Option<Vec<String>> {
+        self.model.about().names.clone()
+    }
+
+    /// Channels, height and width, when rows are pictures.
+    fn picture(&self) -> Option<(usize, usize, usize)> {
+        match self.model.about().shape {
+            Shape::Image { channels, height, width } => Some((channels, height, width)),
+            Shape::Vector => None,
+        }
+    }
+
+    /// Rows trained on.
+    fn rows(&self) -> usize {
+        self.model.about().rows
+    }
+
+    /// How many features a row has.
+    fn input_width(&self) -> usize {
+        self.model.input_width()
+    }
+
+    /// Widths of the layers above the input; the last is the code's.
+    fn layers(&self) -> Vec<usize> {
+        self.model.net().architecture().layers.clone()
+    }
+
+    /// The widths that are used when none are given.
+    #[staticmethod]
+    fn automatic_layers(rows: usize, features: usize) -> [usize; 4] {
+        Trainer::automatic_layers(rows, features)
+    }
+}

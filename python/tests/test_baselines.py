@@ -1,0 +1,144 @@
+"""PCK, KernelPCA, KECA, Isomap and the SVMs, against scikit-learn or their definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import decomposition, manifold, svm
+from sklearn.base import clone
+from sklearn.datasets import make_moons, make_swiss_roll
+from sklearn.metrics.pairwise import rbf_kernel
+
+from dkae import KECA, PCK, Isomap, KernelPCA, KernelSVC, LinearSVC
+
+
+def same_but_for_signs(a, b, tolerance):
+    signs = np.sign((a * b).sum(axis=0))
+    np.testing.assert_allclose(a * signs, b, atol=tolerance)
+
+
+def test_the_pck_is_the_product_of_its_posteriors(blobs):
+    x, y = blobs
+    pck = PCK(n_restarts=4, max_components=7).fit(x)
+    f = pck.transform(x)
+    assert sparse.issparse(f) and f.dtype == np.float32
+    # 4 starts of mixtures with 2 to 7 components.
+    assert f.shape == (240, 4 * (2 + 3 + 4 + 5 + 6 + 7)) and pck.n_mixtures_ == 24
+    assert len(pck.get_feature_names_out()) == f.shape[1]
+    # Posteriors of a mixture sum to one, and there are 24 of them.
+    np.testing.assert_allclose(f.sum(axis=1) * np.sqrt(24), 24, atol=1e-3)
+    np.testing.assert_allclose(pck.kernel(x[:50], x), (f[:50] @ f.T).toarray(), atol=1e-5)
+    np.testing.assert_array_equal(pck.kernel(x), pck.kernel(x, x))
+    k = pck.kernel(x)
+    assert k[np.equal.outer(y, y)].mean() > 3 * k[~np.equal.outer(y, y)].mean()
+    assert PCK(n_restarts=1, max_components=30).fit(x[:8]).n_mixtures_ == 3, "at most half of the rows"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_restarts": 0}, "n_restarts"),
+        ({"max_components": 1}, "max_components"),
+        ({"covariance_type": "full"}, "covariance_type: expected one of diag"),
+        ({"floor": "much"}, "floor: expected a number or a share"),
+        ({"floor": 0}, "floor"),
+        ({"init": "far"}, "init"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_bad_parameters_of_a_pck_are_named(parameters, words, blobs):
+    with pytest.raises(ValueError, match=words):
+        PCK(**parameters).fit(blobs[0])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"kernel": "rbf", "kernel_params": {"gamma": 0.1}}, {"kernel": "rbf", "gamma": 0.1}),
+        (
+            {"kernel": "poly", "kernel_params": {"degree": 2, "gamma": 0.1, "coef0": 1.0}},
+            {"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": 1.0},
+        ),
+        ({"kernel": "linear"}, {"kernel": "linear"}),
+        ({"kernel": "cosine"}, {"kernel": "cosine"}),
+    ],
+)
+def test_kernel_pca_agrees_with_scikit_learn(ours, theirs, blobs):
+    x, _ = blobs
+    model = KernelPCA(3, tol=1e-5, **ours).fit(x[:200])
+    reference = decomposition.KernelPCA(3, **theirs).fit(x[:200].astype(np.float64))
+    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-4)
+    scale = np.sqrt(reference.eigenvalues_[0])
+    same_but_for_signs(model.transform(x) / scale, reference.transform(x) / scale, 1e-4)
+    same_but_for_signs(model.fit_transform(x[:200]) / scale, reference.transform(x[:200]) / scale, 1e-4)
+
+
+def test_kernel_pca_of_a_pck_is_that_of_its_matrix(blobs):
+    x, _ = blobs
+    pck = PCK(n_restarts=3, max_components=8).fit(x)
+    model = KernelPCA(4, kernel=pck, tol=1e-5).fit(x[:200])
+    matrix = pck.kernel(x).astype(np.float64)
+    reference = decomposition.KernelPCA(4, kernel="precomputed").fit(matrix[:200, :200])
+    same_but_for_signs(model.transform(x), reference.transform(matrix[:, :200]), 1e-3)
+    assert hasattr(clone(model).fit(x), "model_")
+
+
+def test_entropy_components_are_ranked_by_their_contribution(blobs):
+    x, _ = blobs
+    sigma = 1.5
+    values, vectors = np.linalg.eigh(rbf_kernel(x.astype(np.float64), gamma=0.5 / sigma**2))
+    terms = values * vectors.sum(axis=0) ** 2
+    best = np.argsort(-terms)[:3]
+    model = KECA(3, kernel_params={"sigma": sigma}, n_candidates=240, tol=1e-5).fit(x)
+    np.testing.assert_allclose(model.contributions_, terms[best], rtol=1e-3)
+    np.testing.assert_array_equal(model.ranks_, 239 - best)
+    same_but_for_signs(model.transform(x), vectors[:, best] * np.sqrt(values[best]), 1e-3)
+    assert model.exact_
+
+
+def test_isomap_with_all_landmarks_agrees_with_scikit_learn():
+    x, _ = make_swiss_roll(400, random_state=1)
+    ours = Isomap(n_neighbors=8).fit(x)
+    reference = manifold.Isomap(n_neighbors=8).fit(x)
+    same_but_for_signs(ours.embedding_ / 10, reference.embedding_ / 10, 1e-2)
+    same_but_for_signs(ours.transform(x[:50]) / 10, reference.transform(x[:50]) / 10, 2e-2)
+    with pytest.warns(UserWarning, match="in 2 pieces"):
+        Isomap(n_neighbors=3).fit(np.concatenate([x[:50], x[:50] + 1000]))
+    with pytest.raises(ValueError, match="neighbours"):
+        Isomap(n_neighbors=9).fit(x[:9])
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_svc_agrees_with_scikit_learn(loss, classes, blobs):
+    x, y = blobs
+    x, y = x[y < classes], np.array(["a", "b", "c"])[y[y < classes]]
+    settings = {"C": 0.3, "loss": loss, "tol": 1e-8, "max_iter": 100_000}
+    ours = LinearSVC(**settings).fit(x, y)
+    reference = svm.LinearSVC(**settings, dual=True, random_state=0).fit(x.astype(np.float64), y)
+    np.testing.assert_allclose(ours.coef_, reference.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, reference.intercept_, atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(x), reference.predict(x))
+    origin = LinearSVC(fit_intercept=False).fit(x, y)
+    assert (origin.intercept_ == 0).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_kernel_svc_agrees_with_scikit_learn(classes, blobs):
+    x, y = blobs
+    x, y = x[y < classes], np.array(["a", "b", "c"])[y[y < classes]]
+    ours = KernelSVC(C=2.0, tol=1e-6).fit(x, y)
+    reference = svm.SVC(C=2.0, tol=1e-6).fit(x.astype(np.float64), y)
+    np.testing.assert_allclose(ours.decision_function(x), reference.decision_function(x), atol=1e-3)
+    np.testing.assert_array_equal(ours.predict(x), reference.predict(x))
+    # Rows whose multiplier is rounding may be counted by one and not by the other.
+    assert abs(len(ours.support_) - len(reference.support_)) <= 3
+
+
+def test_a_kernel_tells_moons_apart():
+    x, y = make_moons(300, noise=0.1, random_state=0)
+    assert KernelSVC(C=10).fit(x[:200], y[:200]).score(x[200:], y[200:]) > 0.95
+    assert KernelSVC(C=10, kernel=PCK(n_restarts=5)).fit(x[:200], y[:200]).score(x[200:], y[200:]) > 0.95
+    with pytest.raises(ValueError, match="kernel: expected one of pck"):
+        KernelSVC(kernel="sigmoid").fit(x, y)

@@ -1,0 +1,154 @@
+"""Types, plots and the notebook."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+
+import dkae
+from common import ROOT, run_python
+from dkae import DKAE
+
+PACKAGE = Path(dkae.__file__).parent
+
+
+def test_type_hints_hold_and_are_delivered():
+    assert (PACKAGE / "py.typed").exists() and (PACKAGE / "_core.pyi").exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(ROOT / "python" / "dkae")],
+        capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_stub_is_that_of_the_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "dkae._core", "--ignore-disjoint-bases",
+         "--mypy-config-file", str(ROOT / "pyproject.toml")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_users_of_the_types_are_checked(tmp_path):
+    program = tmp_path / "user.py"
+    program.write_text(
+        "import numpy as np\n"
+        "from dkae import DKAE, PCK\n"
+        "codes = DKAE(n_codes=3, kernel=PCK()).fit(np.eye(3)).transform(np.eye(3))\n"
+        "reveal_type(codes)\n"
+        "DKAE(n_codes='three')\n"
+        "DKAE().save(3)\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", program], capture_output=True, text=True)
+    assert "_32Bit" in done.stdout or "float32" in done.stdout, done.stdout
+    assert done.stdout.count("error:") == 2 and "n_codes" in done.stdout and '"save"' in done.stdout, done.stdout
+
+
+def test_importing_is_light():
+    loaded = run_python("import sys, dkae; print(*(m for m in ('torch', 'matplotlib', 'dask') if m in sys.modules))")
+    assert loaded.strip() == ""
+
+
+def test_every_public_name_has_a_docstring_with_an_example():
+    for name in dkae.__all__:
+        thing = getattr(dkae, name)
+        if isinstance(thing, type):
+            assert ">>>" in thing.__doc__, name
+            for method in ("fit", "transform", "predict"):
+                if hasattr(thing, method):
+                    assert getattr(thing, method).__doc__, f"{name}.{method}"
+
+
+@pytest.fixture(scope="module")
+def model(digits):
+    x, _ = digits
+    settings = {"max_steps": 500, "pretrain_steps": 20, "validation_fraction": 0.2, "image_shape": (28, 28)}
+    return DKAE((32,), 8, kernel="rbf", kernel_params={"median_fraction": 1.0}, **settings).fit(x)
+
+
+def test_plots_are_one_call(model, digits):
+    x, y = digits
+    ax = dkae.plot.embedding(model.transform(x), y, title="codes")
+    assert len(ax.collections) == 10 and ax.get_title() == "codes"
+    assert sum(len(c.get_offsets()) for c in ax.collections) == 600
+    axes = dkae.plot.reconstructions(model, x, n=6)
+    assert axes.shape == (2, 6)
+    np.testing.assert_array_equal(axes[0, 2].images[0].get_array(), x[2].reshape(28, 28))
+    np.testing.assert_array_equal(axes[1, 2].images[0].get_array(), model.reconstruct(x[2:3]).reshape(28, 28))
+    axes = dkae.plot.kernel(model, x, y, max_rows=50)
+    assert [ax.get_title() for ax in axes] == ["prior", "kernel of codes"]
+    assert axes[0].images[0].get_array().shape == (50, 50)
+    axes = dkae.plot.history(model)
+    assert [ax.get_title() for ax in axes] == ["reconstruction loss L_r", "code loss L_c"]
+    assert [line.get_label() for line in axes[0].lines] == ["training", "validation"]
+    plt.close("all")
+    # Into given axes, without classes, of numbers.
+    _, ax = plt.subplots()
+    assert dkae.plot.embedding(model.transform(x)[:, :2], ax=ax) is ax
+    dkae.plot.embedding(model.transform(x)[:, :2], np.linspace(0, 1, 600), ax=ax)
+    with pytest.raises(ValueError, match="two columns"):
+        dkae.plot.embedding(x[:, :1])
+    with pytest.raises(ValueError, match="image_shape"):
+        dkae.plot.reconstructions(x[:, :5], x[:, :5])
+    plt.close("all")
+
+
+def test_without_matplotlib_plots_say_what_to_install():
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+sys.modules["matplotlib.pyplot"] = None
+import dkae, numpy as np
+try:
+    dkae.plot.embedding(np.eye(3))
+except ImportError as error:
+    print(error)
+"""
+    assert "pip install dkae[plot]" in run_python(code)
+
+
+def test_the_notebook_was_executed_and_is_small():
+    path = ROOT / "python" / "examples" / "digits.ipynb"
+    assert path.stat().st_size < 1_000_000
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert not any(output.output_type == "error" for output in outputs)
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 5
+
+
+def test_the_notebook_runs(tmp_path):
+    if importlib.util.find_spec("nbconvert") is None:
+        pytest.skip("nbconvert is not installed")
+    notebook = nbformat.read(ROOT / "python" / "examples" / "digits.ipynb", as_version=4)
+    # The same cells with a budget that takes seconds.
+    for cell in notebook.cells:
+        for full, short in (("STEPS = 2000", "STEPS = 30"), ("ROWS = 4000", "ROWS = 400"), ("[4000:]", "[4800:]")):
+            cell.source = cell.source.replace(full, short)
+    nbformat.write(notebook, tmp_path / "short.ipynb")
+    done = subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", "short.ipynb"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = nbformat.read(tmp_path / "short.ipynb", as_version=4).cells
+    # The progress bar is one output, in its last state: a line for each phase.
+    bars = [o.data["text/plain"] for c in cells for o in c.get("outputs", []) if o.output_type == "display_data"]
+    bar = next(text for text in bars if "fine-tuning" in text)
+    assert len(bar.splitlines()) == 4 and "30/30" in bar
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules([str(PACKAGE)], "dkae.")] + ["dkae"])
+def test_examples_in_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0

@@ -1,0 +1,207 @@
+"""Files, pickles and the command: the same model everywhere."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import subprocess
+import warnings
+from importlib.metadata import version
+
+import joblib
+import numpy as np
+import pytest
+import tomllib
+
+import dkae
+from common import ROOT, command, read_safetensors
+from dkae import DKAE, KECA, PCK, Isomap, KernelPCA, KernelSVC, LinearSVC
+
+
+def test_a_loaded_model_is_the_same_model(tmp_path, blobs, small):
+    x, y = blobs
+    model = DKAE(**small, random_state=3, noise="gauss:0.1", validation_fraction=0.1).fit(x)
+    path = tmp_path / "my.dkae"
+    model.save(path)
+    loaded = DKAE.load(path)
+    np.testing.assert_array_equal(loaded.transform(x), model.transform(x))
+    np.testing.assert_array_equal(loaded.reconstruct(x), model.reconstruct(x))
+    assert loaded.alignment_ == model.alignment_ and loaded.layers_ == model.layers_
+    for name, values in model.history_.items():
+        np.testing.assert_array_equal(loaded.history_[name], values)
+    assert loaded.get_params() == {**model.get_params(), "validation_fraction": 0.0}
+    again = tmp_path / "again.dkae"
+    loaded.save(str(again))
+    assert again.read_bytes() == path.read_bytes()
+    # It can be trained on; its kernel is not in the file, which score says.
+    with pytest.raises(ValueError, match="came from a file"):
+        loaded.score(x)
+    loaded.partial_fit(x, steps=5)
+    assert loaded.score(x) < 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params"),
+    [
+        ("pck", {"n_restarts": 2, "floor": "15%", "max_components": 5}),
+        ("poly", {"degree": 2, "gamma": 0.5, "coef0": 2.0}),
+        ("cosine", None),
+        ("ideal", None),
+    ],
+)
+def test_files_tell_the_kernel(kernel, params, tmp_path, blobs, small):
+    x, y = blobs
+    model = DKAE(**{**small, "kernel": kernel, "kernel_params": params}).fit(x, y)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert loaded.kernel == kernel and loaded.kernel_description_ == model.kernel_description_
+    assert all(loaded.kernel_params[name] == value for name, value in (params or {}).items())
+    refitted = loaded.fit(x, y)
+    np.testing.assert_array_equal(refitted.transform(x), model.transform(x))
+    if kernel in ("poly", "cosine"):
+        assert DKAE.load(tmp_path / "my.dkae").score(x) == model.score(x)
+
+
+def test_what_is_no_model_file_is_refused(tmp_path, blobs, small):
+    path = tmp_path / "my.dkae"
+    with pytest.raises(FileNotFoundError) as error:
+        DKAE.load(path)
+    assert error.value.filename == str(path)
+    path.write_bytes(b"hello")
+    with pytest.raises(ValueError, match="not a dkae file"):
+        DKAE.load(path)
+    with pytest.raises(OSError, match="no/such"):
+        DKAE(**small).fit(blobs[0]).save(tmp_path / "no" / "such" / "folder.dkae")
+
+
+def newer(data: bytes) -> bytes:
+    """The same file as a later version would mark it."""
+    assert data.count(rb"\"format\":1") == 1
+    return data.replace(rb"\"format\":1", rb"\"format\":9")
+
+
+def test_a_newer_format_is_refused_in_files_and_pickles(tmp_path, blobs, small):
+    model = DKAE(**small).fit(blobs[0])
+    path = tmp_path / "my.dkae"
+    model.save(path)
+    path.write_bytes(newer(path.read_bytes()))
+    with pytest.raises(ValueError, match="install a newer version"):
+        DKAE.load(path)
+    with pytest.raises(ValueError, match="install a newer version"):
+        pickle.loads(newer(pickle.dumps(model)))
+
+
+def test_a_pickle_of_another_version_warns_and_works(monkeypatch, blobs, small):
+    x, _ = blobs
+    model = DKAE(**small).fit(x)
+    with monkeypatch.context() as patch:
+        patch.setattr("dkae._base.__version__", "0.0.1")
+        old = pickle.dumps(model)
+    with pytest.warns(UserWarning, match=r"pickled by dkae 0\.0\.1"):
+        loaded = pickle.loads(old)
+    np.testing.assert_array_equal(loaded.transform(x), model.transform(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DKAE((8,), 3, kernel="pck", kernel_params={"n_restarts": 2}, max_steps=5, pretrain_steps=2),
+        DKAE((8,), 3, kernel="rbf", max_steps=5, pretrain_steps=2),
+        PCK(n_restarts=2),
+        KernelPCA(),
+        KernelPCA(kernel=PCK(n_restarts=2)),
+        KECA(),
+        Isomap(n_landmarks=50, n_neighbors=12),
+        LinearSVC(),
+        KernelSVC(),
+        KernelSVC(kernel="pck", kernel_params={"n_restarts": 2}),
+    ],
+    ids=str,
+)
+def test_pickles_copies_and_joblib_files_give_the_same_results(estimator, blobs):
+    x, y = blobs
+    estimator.fit(x, y)
+    file = io.BytesIO()
+    joblib.dump(estimator, file)
+    file.seek(0)
+
+    def results(model):
+        if hasattr(model, "decision_function"):
+            return model.decision_function(x)
+        z = model.transform(x)
+        return z.toarray() if hasattr(z, "toarray") else z
+
+    want = results(estimator)
+    for other in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator), joblib.load(file)):
+        np.testing.assert_array_equal(results(other), want)
+        if isinstance(estimator, DKAE):
+            assert other.score(x) == estimator.score(x)
+            np.testing.assert_array_equal(other.prior_kernel(x[:20]), estimator.prior_kernel(x[:20]))
+        if isinstance(estimator, PCK):
+            np.testing.assert_array_equal(other.kernel(x), estimator.kernel(x))
+
+
+def test_a_pickle_keeps_only_what_a_kernel_was_fitted_on(digits):
+    x, _ = digits
+    pck = PCK(max_components=30).fit(x / 255)
+    # 870 mixtures of 784 features take many times the 200 rows that they come from.
+    assert len(pickle.dumps(pck)) < 200 * 784 * 4 + 2000
+
+
+def test_the_command_reads_our_file_and_we_read_its(tmp_path, digits, small):
+    program = command()
+    x, y = digits
+    rows = tmp_path / "rows.npy"
+    np.save(rows, x)
+    settings = {**small, "image_shape": (28, 28)}
+    model = DKAE(**settings).fit(x)
+    model.save(tmp_path / "ours.dkae")
+
+    def run(*arguments):
+        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("encode", "ours.dkae", rows, "-o", "codes.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "codes.npy"), model.transform(x))
+    assert "784-16-4" in run("inspect", "ours.dkae")
+
+    run(
+        "fit", rows, "-o", "theirs.dkae", "--layers", "16,4", "--steps", 60, "--pretrain", 20,
+        "--kernel", "rbf", "--rbf-width", "100%", "--seed", 7,
+    )  # fmt: skip
+    loaded = DKAE.load(tmp_path / "theirs.dkae")
+    run("encode", "theirs.dkae", rows, "-o", "codes.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "codes.npy"), loaded.transform(x))
+    assert loaded.kernel_params == {"median_fraction": 1.0} and loaded.hidden == (16,)
+
+
+def test_the_same_settings_give_the_same_weights_in_the_command_and_here(tmp_path, blobs, small):
+    program = command()
+    x, _ = blobs
+    np.save(tmp_path / "rows.npy", x)
+    done = subprocess.run(
+        [
+            program, "fit", "rows.npy", "-o", "theirs.dkae", "--layers", "16,4", "--steps", "60", "--pretrain", "20",
+            "--kernel", "rbf", "--rbf-width", "100%", "--seed", "7", "--split", "0.75,0.25,0", "--scale", "standard",
+        ],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    theirs = read_safetensors((tmp_path / "theirs.dkae").read_bytes())[0]
+    model = DKAE(**small, scale="standard", validation_fraction=0.25).fit(x)
+    ours = read_safetensors(model.model_.to_bytes())[0]
+    assert ours.keys() == theirs.keys()
+    for name, values in ours.items():
+        np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+
+
+def test_versions_agree():
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert dkae.__version__ == workspace == version("dkae")
+    shown = subprocess.run([command(), "--version"], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["dkae", workspace]
