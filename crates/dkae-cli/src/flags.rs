@@ -28,7 +28,8 @@ Examples:
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --model my.dkae         a linear SVM on the codes
-  dkae inspect my.dkae                           what is in a file";
+  dkae inspect my.dkae                           what is in a file
+  dkae reproduce all --budget smoke              the paper's experiments";
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -68,6 +69,8 @@ pub enum Command {
     Cluster(Cluster),
     /// Tell classes apart, by the rows themselves or by their codes
     Classify(Box<Classify>),
+    /// Run the experiments of the paper: every table and figure
+    Reproduce(crate::reproduce::Reproduce),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
