@@ -100,9 +100,14 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
     let mut lines = Vec::new();
     let mut value = json!({ "budget": flags.budget.to_string(), "seed": flags.seed, "experiments": [] });
     if !experiments.is_empty() {
-        announce(&plan, flags.seed, experiments, screen)?;
         let folder = flags.data.clone().or_else(|| std::env::var_os("DKAE_DATA").map(PathBuf::from));
         let folder = folder.unwrap_or_else(|| "data".into());
+        let jobs = estimate::distinct(experiments.iter().flat_map(|e| e.jobs(&plan, flags.seed)).collect());
+        if !plan.embedded {
+            // Found out now rather than after hours.
+            jobs.iter().try_for_each(|job| job.set.require(&folder)).map_err(plain)?;
+        }
+        announce(&plan, &jobs, screen)?;
         let context = Context::new(plan, flags.seed, folder, Store::open(&cache).map_err(plain)?, &screen);
         let done = reproduce(&context, &flags.out, experiments).map_err(|e| {
             let interrupted = matches!(e, dkae_paper::Error::Dkae(Error::Interrupted));
@@ -129,12 +134,11 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
 }
 
 /// Says how long the trainings will take, from steps measured now.
-fn announce(plan: &Plan, seed: u64, experiments: &[Experiment], screen: Screen) -> Result<()> {
+fn announce(plan: &Plan, jobs: &[Job], screen: Screen) -> Result<()> {
     if plan.budget == Budget::Smoke || screen == Screen::Nothing {
         return Ok(());
     }
-    let jobs: Vec<Job> = estimate::distinct(experiments.iter().flat_map(|e| e.jobs(plan, seed)).collect());
-    let found = screen.timed("measuring a few steps", || estimate::seconds(plan, &jobs)).map_err(plain)?;
+    let found = screen.timed("measuring a few steps", || estimate::seconds(plan, jobs)).map_err(plain)?;
     let time = match found / 86400.0 {
         days if days >= 2.0 => format!("{days:.0} days"),
         _ => seconds(Duration::from_secs_f64(found)),

@@ -256,6 +256,11 @@ impl Plan {
     }
 }
 
+/// The number that was written down: 0.1, not the 0.10000000149 that f32 makes of it.
+pub fn decimal(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,6 +285,11 @@ mod tests {
         let paper = Plan::of(Budget::Paper).recipe(Set::Mnist, 0).train;
         let steps = |length: Length| length.steps(14_000, 200);
         assert_eq!(4 * steps(paper.pretrain) + steps(paper.steps), 1_078_000);
+    }
+
+    #[test]
+    fn decimals_are_as_they_were_written() {
+        assert_eq!([0.0, 0.1, 0.75, 1.0].map(decimal), [0.0, 0.1, 0.75, 1.0]);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::budget::Plan;
-use crate::context::{Context, Job};
 use crate::data::Set;
 use crate::report::{self, Table};
 use crate::sweep::{self, Point, falls};
@@ -20,18 +19,9 @@ pub struct Results {
     pub points: Vec<Point>,
 }
 
-fn recipes(plan: &Plan, seed: u64) -> impl Iterator<Item = (f64, Recipe)> {
+/// Every width with its training.
+pub fn recipes(plan: &Plan, seed: u64) -> impl Iterator<Item = (f64, Recipe)> {
     plan.code_sizes.iter().map(move |&code| (code as f64, Plan { code, ..plan.clone() }.recipe(Set::Mnist, seed)))
-}
-
-/// The trainings it stands on.
-pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
-    recipes(plan, seed).map(|(_, recipe)| Job { set: Set::Mnist, recipe }).collect()
-}
-
-/// Trains and measures.
-pub fn run(context: &Context) -> Result<Results> {
-    Ok(Results { points: sweep::run(context, recipes(&context.plan, context.seed))? })
 }
 
 impl report::Results for Results {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use dkae::Error;
 use dkae::data::read::{ReadOptions, read, read_many};
 use dkae::data::{Labels, Shape, Table, sample, svmlight};
-use dkae::recipe::{Prepared, RawRows, Recipe, Source};
+use dkae::recipe::{Prepared, Recipe, Source};
 use serde::Serialize;
 
 use crate::Result;
@@ -79,6 +79,20 @@ impl Set {
         }
     }
 
+    /// An error that says what to do unless its files are in the folder.
+    pub fn require(self, folder: &Path) -> Result<()> {
+        match self.files().iter().map(|file| folder.join(file)).find(|path| !path.exists()) {
+            None => Ok(()),
+            Some(missing) => Err(Error::Data(format!(
+                "{} is not there: give the folder of the data with --data (the README says where {} is published and \
+                 how the folder is laid out), or take --budget smoke, which needs no data",
+                missing.display(),
+                self.name()
+            ))
+            .into()),
+        }
+    }
+
     /// The files of all sets.
     pub(crate) fn all_files() -> impl Iterator<Item = &'static str> {
         [Set::Mnist, Set::CLOUD, Set::Cifar, Set::Reuters].into_iter().flat_map(|set| set.files().iter().copied())
@@ -100,26 +114,13 @@ pub struct Data {
 impl Data {
     /// Reads a set and splits it as `recipe` says.
     pub fn load(set: Set, recipe: &Recipe, folder: &Path, embedded: bool) -> Result<Data> {
-        let paths: Vec<PathBuf> = set.files().iter().map(|file| folder.join(file)).collect();
-        if let (false, Some(missing)) = (embedded, paths.iter().find(|path| !path.exists())) {
-            return Err(Error::Data(format!(
-                "{} is not there: give the folder of the data with --data (the README says where {} is published and \
-                 how the folder is laid out), or take --budget smoke, which needs no data",
-                missing.display(),
-                set.name()
-            ))
-            .into());
+        if !embedded {
+            set.require(folder)?;
         }
+        let paths: Vec<PathBuf> = set.files().iter().map(|file| folder.join(file)).collect();
         if set == Set::Reuters {
             let table = svmlight::read_sparse(&paths[0], &ReadOptions::default())?;
-            let source = Source {
-                x: RawRows::Sparse(&table.x),
-                labels: table.labels.as_ref(),
-                groups: None,
-                names: None,
-                shape: Shape::Vector,
-            };
-            return Data::new(set, recipe.prepare(&source)?, Shape::Vector);
+            return Data::new(set, recipe.prepare(&Source::from(&table))?, Shape::Vector);
         }
         let column = |name: &str| name.parse();
         let table: Table = match set {

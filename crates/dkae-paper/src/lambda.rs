@@ -9,8 +9,7 @@ use dkae_report::curves::Axis;
 use serde::Serialize;
 
 use crate::Result;
-use crate::budget::Plan;
-use crate::context::{Context, Job};
+use crate::budget::{Plan, decimal};
 use crate::data::Set;
 use crate::report::{self, Table};
 use crate::sweep::{self, Point, falls};
@@ -22,19 +21,10 @@ pub struct Results {
     pub points: Vec<Point>,
 }
 
-fn recipes(plan: &Plan, seed: u64) -> impl Iterator<Item = (f64, Recipe)> {
+/// Every lambda with its training.
+pub fn recipes(plan: &Plan, seed: u64) -> impl Iterator<Item = (f64, Recipe)> {
     let usual = plan.recipe(Set::Mnist, seed);
-    plan.lambdas.iter().map(move |&lambda| (f64::from(lambda), Plan::with_lambda(&usual, lambda)))
-}
-
-/// The trainings it stands on.
-pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
-    recipes(plan, seed).map(|(_, recipe)| Job { set: Set::Mnist, recipe }).collect()
-}
-
-/// Trains and measures.
-pub fn run(context: &Context) -> Result<Results> {
-    Ok(Results { points: sweep::run(context, recipes(&context.plan, context.seed))? })
+    plan.lambdas.iter().map(move |&lambda| (decimal(lambda), Plan::with_lambda(&usual, lambda)))
 }
 
 impl report::Results for Results {

@@ -1,8 +1,8 @@
 //! The experiments of Kampffmeyer, Løkse, Bianchi, Jenssen and Livi, "The Deep Kernelized Autoencoder": every table and figure
 //! of its sections 4 and 5, one file each.
 //!
-//! An experiment's `run` takes a [`Context`] (plan, data, trained models, whoever is waiting) and returns plain results,
-//! which know their figure and their table. [`reproduce`] runs some of them and writes everything below one folder; what
+//! An experiment's `run` (for the two that vary one setting, [`sweep::run`]) takes a [`Context`] (plan, data, trained models,
+//! whoever is waiting) and returns plain results, which know their figure and their table. [`reproduce`] runs some of them and writes everything below one folder; what
 //! has finished is not run again, and one trained model serves all experiments that ask for it ([`store`]).
 
 pub mod budget;
@@ -105,8 +105,8 @@ impl Experiment {
     /// The trainings it stands on.
     pub fn jobs(self, plan: &Plan, seed: u64) -> Vec<Job> {
         match self {
-            Experiment::Lambda => lambda::jobs(plan, seed),
-            Experiment::CodeSize => code_size::jobs(plan, seed),
+            Experiment::Lambda => sweep::jobs(lambda::recipes(plan, seed)),
+            Experiment::CodeSize => sweep::jobs(code_size::recipes(plan, seed)),
             Experiment::Reconstructions => reconstructions::jobs(plan, seed),
             Experiment::Ideal => ideal::jobs(plan, seed),
             Experiment::Kpca => kpca::jobs(plan, seed),
@@ -121,8 +121,14 @@ impl Experiment {
         let start = Instant::now();
         let name = self.name();
         match self {
-            Experiment::Lambda => write(context, out, name, &lambda::run(context)?, start),
-            Experiment::CodeSize => write(context, out, name, &code_size::run(context)?, start),
+            Experiment::Lambda => {
+                let points = sweep::run(context, lambda::recipes(&context.plan, context.seed))?;
+                write(context, out, name, &lambda::Results { points }, start)
+            }
+            Experiment::CodeSize => {
+                let points = sweep::run(context, code_size::recipes(&context.plan, context.seed))?;
+                write(context, out, name, &code_size::Results { points }, start)
+            }
             Experiment::Reconstructions => write(context, out, name, &reconstructions::run(context)?, start),
             Experiment::Ideal => write(context, out, name, &ideal::run(context)?, start),
             Experiment::Kpca => write(context, out, name, &kpca::run(context)?, start),

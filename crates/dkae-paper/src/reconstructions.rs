@@ -10,7 +10,7 @@ use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 use crate::Result;
-use crate::budget::Plan;
+use crate::budget::{Plan, decimal};
 use crate::context::{Context, Job};
 use crate::data::Set;
 use crate::kernels::Sorted;
@@ -73,7 +73,7 @@ pub fn run(context: &Context) -> Result<Results> {
     let (losses, prior) = context.with_prior(&data, &recipes[1], 2, |prior| {
         let measure = |(&lambda, model)| {
             let losses = Context::losses(model, &data, 2, prior)?;
-            Ok((f64::from(lambda), f64::from(losses.reconstruction), f64::from(losses.code)))
+            Ok((decimal(lambda), f64::from(losses.reconstruction), f64::from(losses.code)))
         };
         Ok((LAMBDAS.iter().zip(&models).map(measure).collect::<Result<_>>()?, sorted.prior(prior)))
     })?;
@@ -106,9 +106,7 @@ impl report::Results for Results {
         let title = "3. `reconstructions`: digits and kernels at several lambda (section 4.3, figure 4), MNIST";
         let mut table = Table::new(title, &["lambda", "L_r, test", "L_c(C, P), test", "paper"]);
         for (lambda, r, c) in &self.losses {
-            // Through f32 the value 0.1 has more digits than it was given with.
-            let lambda = format!("{}", (lambda * 1e4).round() / 1e4);
-            table.row([lambda, format!("{r:.5}"), format!("{c:.4}"), "pictures only".into()]);
+            table.row([lambda.to_string(), format!("{r:.5}"), format!("{c:.4}"), "pictures only".into()]);
         }
         table
     }

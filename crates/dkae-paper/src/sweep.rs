@@ -6,7 +6,7 @@ use dkae_report::curves::{Axis, Curves, Series};
 use serde::Serialize;
 
 use crate::Result;
-use crate::context::Context;
+use crate::context::{Context, Job};
 use crate::data::Set;
 use crate::report::Table;
 
@@ -19,6 +19,11 @@ pub struct Point {
     pub reconstruction: f64,
     /// L_c: the distance of the kernel of codes to the prior on the validation rows.
     pub code: f64,
+}
+
+/// The trainings of every value.
+pub fn jobs(values: impl Iterator<Item = (f64, Recipe)>) -> Vec<Job> {
+    values.map(|(_, recipe)| Job { set: Set::Mnist, recipe }).collect()
 }
 
 /// Trains a model on MNIST for every value and measures both losses on the validation rows.
@@ -55,8 +60,12 @@ pub fn figure(points: &[Point], axis: Axis, title: &str) -> Result<Figure> {
 pub fn table(points: &[Point], title: &str, setting: &str) -> Table {
     let mut table = Table::new(title, &[setting, "L_r, validation", "L_c(C, P), validation", "paper"]);
     for p in points {
-        let number = format!("{}", (p.value * 1e4).round() / 1e4);
-        table.row([number, format!("{:.5}", p.reconstruction), format!("{:.4}", p.code), "curve only".into()]);
+        table.row([
+            p.value.to_string(),
+            format!("{:.5}", p.reconstruction),
+            format!("{:.4}", p.code),
+            "curve only".into(),
+        ]);
     }
     table
 }
