@@ -30,11 +30,11 @@ use dkae_report::panel::{self, Sheet};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::budget::Plan;
 use crate::context::{Context, Job};
 use crate::data::{Data, Set};
 use crate::report::{self, Ranked, Table, order, printed};
+use crate::{Error, Result};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -104,8 +104,11 @@ pub struct Score {
 pub struct Candidate {
     /// What is special about it.
     pub name: String,
-    /// Accuracy on the validation rows after the shorter training, in per cent.
+    /// Accuracy on the validation rows after the shorter training, in per cent; 0 when training failed.
     pub validation: f64,
+    /// Why training failed, when it did: its units died, say. Such a candidate is out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// All scores on a set.
@@ -297,13 +300,22 @@ fn compare(context: &Context, set: Set) -> Result<(Vec<Candidate>, usize)> {
     let mut found: Vec<Candidate> = Vec::new();
     for (name, recipe) in candidates(&context.plan, set, context.seed) {
         let recipe = context.plan.trial(&recipe);
-        let model = context.model(&data, &recipe)?;
         let inputs = ("candidate", data.fingerprint, recipe.seeded(), &context.plan.prices);
-        let validation = context
-            .store
-            .remember(&inputs, || Ok(100.0 * linear(context, &data, &codes(&model, &data)?, name)?.best.accuracy))?;
-        context.say(&format!("{}, {name}: {validation:.2} % of the validation rows", set.name()));
-        found.push(Candidate { name: name.into(), validation });
+        let validate = |model: Model| {
+            context
+                .store
+                .remember(&inputs, || Ok(100.0 * linear(context, &data, &codes(&model, &data)?, name)?.best.accuracy))
+        };
+        let candidate = match context.model(&data, &recipe).and_then(validate) {
+            Ok(validation) => Candidate { name: name.into(), validation, failure: None },
+            // The others may do.
+            Err(Error::Dkae(dkae::Error::Numeric(message))) => {
+                Candidate { name: name.into(), validation: 0.0, failure: Some(message) }
+            }
+            Err(other) => return Err(other),
+        };
+        context.say(&format!("{}, {}", set.name(), candidate.describe()));
+        found.push(candidate);
     }
     let best = (0..found.len()).rev().max_by(|&a, &b| found[a].validation.total_cmp(&found[b].validation));
     Ok((found, best.unwrap_or(0)))
@@ -344,6 +356,15 @@ pub fn run(context: &Context) -> Result<Results> {
     Ok(Results { columns, orders })
 }
 
+impl Candidate {
+    fn describe(&self) -> String {
+        match &self.failure {
+            None => format!("{}: {:.2} % of validation rows", self.name, self.validation),
+            Some(why) => format!("{}: out, since {why}", self.name),
+        }
+    }
+}
+
 impl Column {
     fn of(&self, method: Method) -> Option<Dot> {
         self.scores.get(&method).and_then(|scores| summary(scores))
@@ -381,8 +402,9 @@ impl report::Results for Results {
         let drawn = self.columns.iter().map(draw).collect::<Result<Vec<_>>>()?;
         let titled = |(column, figure)| {
             let column: &Column = column;
-            let own = matches!(column.set, Set::Mnist | Set::Cifar);
-            (format!("{} ({})", column.set.name(), if own { "the paper's set" } else { "a stand-in" }), figure)
+            // Up to the first colon or semicolon the origin fits a title.
+            let origin = column.origin.split([':', ';']).next().unwrap_or_default();
+            (format!("{} ({origin})", column.set.name()), figure)
         };
         let titled: Vec<(String, &Figure)> = self.columns.iter().zip(&drawn).map(titled).collect();
         let parts: Vec<panel::Part> = titled.iter().map(|(title, figure)| panel::Part { title, figure }).collect();
@@ -416,10 +438,9 @@ impl report::Results for Results {
             let ranked: Vec<Ranked> = Method::ALL.into_iter().filter_map(ranked).collect();
             text += &format!(" {}", order(&ranked, true));
             if let Some(winner) = column.winner() {
-                let all: Vec<String> =
-                    column.candidates.iter().map(|c| format!("{} {:.2}", c.name, c.validation)).collect();
+                let all: Vec<String> = column.candidates.iter().map(Candidate::describe).collect();
                 text += &format!(
-                    " Best on validation: {} (candidates after the shorter training, validation rows: {}).",
+                    " Best on validation: {} (candidates after the shorter training: {}).",
                     winner.name,
                     all.join("; ")
                 );

@@ -80,9 +80,9 @@ impl report::Results for Results {
         let [p, k, c] = self.distances;
         let matrices = [
             ("ideal".to_owned(), ideal),
-            (format!("P: {p:.3}"), prior),
-            (format!("K_AE: {k:.3}"), plain),
-            (format!("C: {c:.3}"), aligned),
+            (format!("P: L_c = {p:.3}"), prior),
+            (format!("K_AE: L_c = {k:.3}"), plain),
+            (format!("C: L_c = {c:.3}"), aligned),
         ];
         self.sorted.draw(&matrices, 200.0)
     }

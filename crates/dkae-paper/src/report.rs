@@ -13,8 +13,8 @@ use crate::Result;
 use crate::context::Context;
 use crate::store::write_json;
 
-/// Picture pixels per figure pixel in PNGs.
-const SCALE: f64 = 2.0;
+/// Picture pixels per figure pixel in PNGs: sharp enough for a page, and kernels stay below a megabyte.
+const SCALE: f64 = 1.5;
 
 /// The results of an experiment: plain data, and how they are shown.
 pub trait Results: Serialize {

@@ -15,6 +15,7 @@ use dkae::net::Model;
 use dkae::recipe::Recipe;
 use dkae::train::{Noise, Trainer};
 use dkae_report::Figure;
+use dkae_report::dots::{Dot, Dots, Line};
 use dkae_report::panel::{Part, Sheet};
 use dkae_report::scatter::Map;
 use ndarray::{Array2, s};
@@ -108,8 +109,15 @@ impl report::Results for Results {
         let drawn = self.maps.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
         let titles: Vec<String> =
             PAPER.iter().zip(&self.accuracies).map(|((name, _), a)| format!("{name}: 1-NN {a:.1} %")).collect();
-        let parts: Vec<Part> = titles.iter().zip(&drawn).map(|(title, figure)| Part { title, figure }).collect();
-        let rows = [parts[..2].to_vec(), parts[2..].to_vec()];
+        let dot = |value| Some(Dot { value, spread: 0.0 });
+        let line =
+            |(&(name, paper), &ours): (&(&'static str, f64), &f64)| Line { name, values: vec![dot(ours), dot(paper)] };
+        let lines: Vec<Line> = PAPER.iter().zip(&self.accuracies).map(line).collect();
+        let kinds = vec!["dkae".into(), "paper".into()];
+        let scores = Dots { width: 330.0, label: "1-NN accuracy, %".into(), kinds, ..Dots::default() }.draw(&lines)?;
+        let mut parts: Vec<Part> = titles.iter().zip(&drawn).map(|(title, figure)| Part { title, figure }).collect();
+        parts.push(Part { title: "Accuracies", figure: &scores });
+        let rows: Vec<Vec<Part>> = parts.chunks(3).map(<[_]>::to_vec).collect();
         Ok(Sheet { letters: true, ..Sheet::default() }.draw(&rows)?)
     }
 
