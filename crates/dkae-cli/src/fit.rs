@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_many};
-use dkae::data::{Shape, stream, svmlight};
+use dkae::data::{stream, svmlight};
 use dkae::kernel::Precomputed;
 use dkae::net::Model;
-use dkae::recipe::{RawRows, Recipe, Source};
+use dkae::recipe::{Recipe, Source};
 use dkae::train::Checkpoint;
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
@@ -39,14 +39,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     let model = match sparse(&flags.data, &settings.data, &settings.recipe)? {
         true => {
             let table = screen.timed("reading", || svmlight::read_sparse(&flags.data[0], &settings.data))?;
-            let source = Source {
-                x: RawRows::Sparse(&table.x),
-                labels: table.labels.as_ref(),
-                groups: None,
-                names: None,
-                shape: Shape::Vector,
-            };
-            fit(&settings, &source, checkpoint.as_ref(), screen)
+            fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
         }
         false => {
             let table = screen.timed("reading", || read_many(&flags.data, &settings.data))?;

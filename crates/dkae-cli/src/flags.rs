@@ -29,6 +29,7 @@ Examples:
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --model my.dkae         a linear SVM on the codes
   dkae inspect my.dkae                           what is in a file
+  dkae reproduce all --budget smoke              the paper's experiments
 
 Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count
 rows, columns and lines from 1, as editors do.";
@@ -71,6 +72,8 @@ pub enum Command {
     Cluster(Cluster),
     /// Tell classes apart, by the rows themselves or by their codes
     Classify(Box<Classify>),
+    /// Run the experiments of the paper: every table and figure
+    Reproduce(crate::reproduce::Reproduce),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:

@@ -14,6 +14,7 @@ mod flags;
 mod inspect;
 mod kernel;
 mod manual;
+mod reproduce;
 mod rows;
 mod screen;
 mod settings;
@@ -82,6 +83,7 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
         Command::Walk(walk) => walk::run(walk, screen),
         Command::Cluster(cluster) => cluster::run(cluster, screen),
         Command::Classify(classify) => classify::run(classify, screen),
+        Command::Reproduce(reproduce) => reproduce::run(reproduce, screen),
         Command::Completions { shell } => {
             let script = manual::completions(*shell);
             let value = json!({ "shell": shell.to_string(), "script": script });

@@ -1,7 +1,8 @@
 //! The figures of `dkae`, as SVG and PNG.
 //!
 //! Plain data in (arrays, slices, strings), a [`Figure`] out: picture grids ([`images`]), kernel matrices ([`kernel`]),
-//! line charts ([`curves`]), bars ([`bars`]), 2-D maps ([`scatter`]), and several of these on one sheet ([`panel`]). All share one
+//! line charts ([`curves`]), bars ([`bars`]), dots ([`dots`]), 2-D maps ([`scatter`]), and several of these on one sheet
+//! ([`panel`]). All share one
 //! [`theme`]. Nothing here trains, prints or opens a window.
 //!
 //! The SVG is written by hand. A plotting crate would give axes and lines, but not what these figures are made of:
@@ -22,6 +23,7 @@
 
 pub mod bars;
 pub mod curves;
+pub mod dots;
 mod error;
 mod figure;
 pub mod images;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::Preparation;
 use crate::data::scale::Scale;
-use crate::data::sparse::Csr;
+use crate::data::sparse::{Csr, SparseTable};
 use crate::data::split::{Split, check_fractions, check_groups};
 use crate::data::svd::Svd;
 use crate::data::tfidf::TfIdf;
@@ -91,6 +91,18 @@ impl<'a> From<&'a Table> for Source<'a> {
             groups: table.groups.as_deref(),
             names: table.names.as_deref(),
             shape: table.shape,
+        }
+    }
+}
+
+impl<'a> From<&'a SparseTable> for Source<'a> {
+    fn from(table: &'a SparseTable) -> Self {
+        Source {
+            x: RawRows::Sparse(&table.x),
+            labels: table.labels.as_ref(),
+            groups: None,
+            names: None,
+            shape: Shape::Vector,
         }
     }
 }

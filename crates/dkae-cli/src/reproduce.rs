@@ -1,0 +1,159 @@
+//! `dkae reproduce`: the paper's experiments, run and written to a folder.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use dkae::Error;
+use dkae::progress::Progress;
+use dkae::train::Observer;
+use dkae_paper::store::Store;
+use dkae_paper::{Budget, Context, Experiment, Job, Plan, Watch, estimate, page, reproduce};
+use serde_json::{Value, json};
+
+use crate::screen::{Screen, seconds};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Experiments:
+  lambda           both losses against the weight of the code loss
+  code-size        both losses against the width of the code
+  reconstructions  digits, their reconstructions, and kernels sorted by class
+  ideal            distance of three kernels to the ideal one
+  kpca             the prior by kernel PCA and by dkAE
+  classify         support vector machines on rows and on codes, four data sets
+  visualise        five maps in two dimensions
+  denoise          noisy fives and sixes, cleaned
+  walk             walks between centroids of codes
+
+Examples:
+  dkae reproduce all --budget smoke             everything on the embedded digits, in minutes
+  dkae reproduce all --data ~/data              the standard budget: under two hours on two cores
+  dkae reproduce classify --data ~/data         one experiment
+  dkae reproduce page --page docs/results.md    only put tables and figures into a page
+Ctrl-C, or a crash, loses at most part of one training: the same command goes on from there.")]
+pub struct Reproduce {
+    /// An experiment, 'all', or 'page' to run nothing
+    #[arg(value_name = "NAME")]
+    name: Name,
+    /// The folder of the data sets; the README says where they are published [default: $DKAE_DATA, or data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// smoke (embedded digits, minutes), standard (hours) or paper (the printed schedule, weeks)
+    #[arg(long, value_name = "BUDGET", default_value = "standard")]
+    budget: Budget,
+    /// Where results go, each experiment in a folder of its own
+    #[arg(long, short, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+    /// Where trained models and other finished pieces are kept [default: .cache in the folder of results]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Put tables and figures of the results into this Markdown page [default: none, or README.md in the folder of results
+    /// for 'page']
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+struct Name(Vec<Experiment>);
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Name(Experiment::ALL.to_vec())),
+            "page" => Ok(Name(Vec::new())),
+            name => Experiment::ALL.into_iter().find(|e| e.name() == name).map(|e| Name(vec![e])).ok_or_else(|| {
+                let names: Vec<&str> = Experiment::ALL.iter().map(|e| e.name()).collect();
+                format!("expected all, page, or one of {}", names.join(", "))
+            }),
+        }
+    }
+}
+
+impl Watch for Screen {
+    fn say(&self, line: &str) {
+        Screen::say(*self, line);
+    }
+
+    fn training(&self, _: &str) -> Box<dyn Observer + '_> {
+        Box::new(Screen::training(*self))
+    }
+
+    fn work(&self, what: &str, work: &mut dyn FnMut(&dyn Progress)) {
+        self.watched(what, work);
+    }
+}
+
+pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
+    let start = Instant::now();
+    let Name(experiments) = &flags.name;
+    let plan = Plan::of(flags.budget);
+    let cache = flags.cache.clone().unwrap_or_else(|| flags.out.join(".cache"));
+    let mut lines = Vec::new();
+    let mut value = json!({ "budget": flags.budget.to_string(), "seed": flags.seed, "experiments": [] });
+    if !experiments.is_empty() {
+        let folder = flags.data.clone().or_else(|| std::env::var_os("DKAE_DATA").map(PathBuf::from));
+        let folder = folder.unwrap_or_else(|| "data".into());
+        let jobs = estimate::distinct(experiments.iter().flat_map(|e| e.jobs(&plan, flags.seed)).collect());
+        if !plan.embedded {
+            // Found out now rather than after hours.
+            jobs.iter().try_for_each(|job| job.set.require(&folder)).map_err(plain)?;
+        }
+        announce(&plan, &jobs, screen)?;
+        let context = Context::new(plan, flags.seed, folder, Store::open(&cache).map_err(plain)?, &screen);
+        let done = reproduce(&context, &flags.out, experiments).map_err(|e| {
+            let interrupted = matches!(e, dkae_paper::Error::Dkae(Error::Interrupted));
+            let saved =
+                format!("what has finished is kept in {}: the same command goes on from there", cache.display());
+            if interrupted { plain(e).context(saved) } else { plain(e) }
+        })?;
+        for done in done {
+            let note = if done.kept { ", finished before" } else { "" };
+            lines.push(format!("{}: {}{note}", done.experiment.name(), done.folder.join("table.md").display()));
+            let about = json!({ "name": done.experiment.name(), "folder": done.folder, "finished_before": done.kept });
+            value["experiments"].as_array_mut().into_iter().for_each(|all| all.push(about.clone()));
+        }
+    }
+    let page = flags.page.clone().or_else(|| experiments.is_empty().then(|| flags.out.join("README.md")));
+    if let Some(page) = page {
+        let count = page::update(&page, &flags.out).map_err(plain)?;
+        lines.push(format!("wrote {count} experiments to {}", page.display()));
+        value["page"] = json!(page);
+    }
+    lines.push(format!("done in {}", seconds(start.elapsed())));
+    value["seconds"] = json!(start.elapsed().as_secs_f64());
+    Ok((lines.join("\n"), value))
+}
+
+/// Says how long the trainings will take, from steps measured now.
+fn announce(plan: &Plan, jobs: &[Job], screen: Screen) -> Result<()> {
+    if plan.budget == Budget::Smoke || screen == Screen::Nothing {
+        return Ok(());
+    }
+    let found = screen.timed("measuring a few steps", || estimate::seconds(plan, jobs)).map_err(plain)?;
+    let time = match found / 86400.0 {
+        days if days >= 2.0 => format!("{days:.0} days"),
+        _ => seconds(Duration::from_secs_f64(found)),
+    };
+    screen.say(format_args!(
+        "{} trainings of about {time} together if none is there yet, at the speed just measured; other work comes on top",
+        jobs.len()
+    ));
+    Ok(())
+}
+
+/// The library's own error, so that its exit code is known.
+fn plain(error: dkae_paper::Error) -> anyhow::Error {
+    match error {
+        dkae_paper::Error::Dkae(error) => error.into(),
+        dkae_paper::Error::Report(error) => error.into(),
+    }
+}

@@ -1,0 +1,490 @@
+//! `classify`: support vector machines on rows and on codes (section 5.1, table 2), and what the alignment adds.
+//!
+//! | row | machine | on |
+//! |---|---|---|
+//! | SVM | linear | rows |
+//! | kSVM, PCK | kernel, the prior itself | rows; the paper's kSVM, to the digit |
+//! | kSVM, RBF | kernel, radial basis functions | rows; the strongest that the paper leaves out |
+//! | AE codes | linear | codes of the plain autoencoder: the same network at lambda 0, also left out by the paper |
+//! | cSVM | linear | codes aligned with the PCK, lambda 0.1 |
+//! | cSVM, best on validation | linear | codes of the candidate that is best on the validation rows |
+//! | scSVM | linear | codes aligned with the ideal kernel of the training labels |
+//!
+//! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
+//! end. Candidates are compared at a shorter training, on validation rows alone and for the first seed; the winner is
+//! then trained like all others.
+
+use std::collections::BTreeMap;
+
+use dkae::baseline::svm::choose::{self, Choice, Part, Tried};
+use dkae::baseline::svm::{KernelSvm, LinearSvm, LinearSvmModel};
+use dkae::kernel::{Kernel, KernelSpec, Pck, Rbf, Sum, Width};
+use dkae::method::Classify;
+use dkae::metrics::accuracy;
+use dkae::net::{Activation, Model};
+use dkae::recipe::Recipe;
+use dkae::train::Trainer;
+use dkae_report::Figure;
+use dkae_report::dots::{Dot, Dots, Line};
+use dkae_report::panel::{self, Sheet};
+use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Plan;
+use crate::context::{Context, Job};
+use crate::data::{Data, Set};
+use crate::report::{self, Ranked, Table, order, printed};
+use crate::{Error, Result};
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Method {
+    Svm,
+    KernelPck,
+    KernelRbf,
+    PlainCodes,
+    Codes,
+    BestCodes,
+    SupervisedCodes,
+}
+
+use Method::*;
+
+impl Method {
+    const ALL: [Method; 7] = [Svm, KernelPck, KernelRbf, PlainCodes, Codes, BestCodes, SupervisedCodes];
+
+    fn name(self) -> &'static str {
+        match self {
+            Svm => "SVM",
+            KernelPck => "kSVM, PCK",
+            KernelRbf => "kSVM, RBF",
+            PlainCodes => "SVM on plain AE codes",
+            Codes => "cSVM",
+            BestCodes => "cSVM, best on validation",
+            SupervisedCodes => "scSVM",
+        }
+    }
+
+    /// The paper's accuracy in per cent, where it prints one.
+    fn paper(self, set: Set) -> Option<f64> {
+        let [mnist, cloud, cifar, reuters] = match self {
+            Svm => [90.60, 99.50, 36.60, 91.40],
+            KernelPck => [93.80, 99.60, 36.93, 93.23],
+            Codes => [94.80, 99.63, 38.17, 93.77],
+            SupervisedCodes => [96.23, 99.70, 42.73, 94.17],
+            KernelRbf | PlainCodes | BestCodes => return None,
+        };
+        match set {
+            Set::Mnist => Some(mnist),
+            Set::Cloud([3, 1, 2]) => Some(cloud),
+            Set::Cifar => Some(cifar),
+            Set::Reuters => Some(reuters),
+            Set::Cloud(_) | Set::FiveSix => None,
+        }
+    }
+}
+
+/// How one machine did on one split of a set.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Score {
+    /// Accuracy on the validation rows, in per cent.
+    pub validation: f64,
+    /// Accuracy on the test rows, in per cent.
+    pub test: f64,
+    /// The settings that were best on the validation rows.
+    pub chosen: String,
+    /// Whether the machine met its tolerance.
+    pub converged: bool,
+}
+
+/// A candidate for the best codes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Candidate {
+    /// What is special about it.
+    pub name: String,
+    /// Accuracy on the validation rows after the shorter training, in per cent; 0 when training failed.
+    pub validation: f64,
+    /// Why training failed, when it did: its units died, say. Such a candidate is out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// All scores on a set.
+#[derive(Debug, Serialize)]
+pub struct Column {
+    /// The set.
+    pub set: Set,
+    /// Whether it is the paper's.
+    pub origin: &'static str,
+    /// Of every method the scores of all seeds.
+    pub scores: BTreeMap<Method, Vec<Score>>,
+    /// What was compared for the best codes.
+    pub candidates: Vec<Candidate>,
+}
+
+/// All scores.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    /// One for each set.
+    pub columns: Vec<Column>,
+    /// CLOUD with the images in other roles.
+    pub orders: Vec<Column>,
+}
+
+/// Mean and standard deviation (by n - 1) of accuracies on the test rows.
+fn summary(scores: &[Score]) -> Option<Dot> {
+    let n = scores.len() as f64;
+    if scores.is_empty() {
+        return None;
+    }
+    let value = scores.iter().map(|s| s.test).sum::<f64>() / n;
+    let squares: f64 = scores.iter().map(|s| (s.test - value).powi(2)).sum();
+    Some(Dot { value, spread: if scores.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } })
+}
+
+/// The seeds a set is measured with.
+fn seeds(plan: &Plan, set: Set, first: u64) -> Vec<u64> {
+    let count = if matches!(set, Set::Mnist | Set::Reuters) { plan.seeds } else { 1 };
+    (first..first + count).collect()
+}
+
+/// The plain autoencoder, the paper's setting, and the supervised one.
+fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
+    let usual = plan.recipe(set, seed);
+    [Plan::with_lambda(&usual, 0.0), usual.clone(), Recipe { kernel: KernelSpec::Ideal, ..usual }]
+}
+
+/// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units.
+fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(&'static str, Recipe)> {
+    let usual = plan.recipe(set, seed);
+    let many = KernelSpec::Pck(Pck { subset: 2000, ..plan.pck.clone() });
+    let rbf = KernelSpec::Rbf(Rbf { width: Width::MedianFraction(0.6), ..Rbf::default() });
+    let part = |kernel: &KernelSpec| dkae::kernel::Part { weight: 1.0, kernel: kernel.clone() };
+    let both = KernelSpec::Sum(Sum { parts: vec![part(&many), part(&rbf)] });
+    let with = |kernel: &KernelSpec, train: Trainer| Recipe { kernel: kernel.clone(), train, ..usual.clone() };
+    let same = || usual.train.clone();
+    let sigmoid = || Trainer { hidden: Activation::Sigmoid, code: Activation::Sigmoid, ..same() };
+    let relu = || Trainer { code: Activation::Relu, lambda: 0.5, ..same() };
+    vec![
+        ("the paper's: PCK of 200 rows, lambda 0.1", usual.clone()),
+        ("PCK of 2000 rows", with(&many, same())),
+        ("RBF of 0.6 of the median distance", with(&rbf, same())),
+        ("PCK of 2000 rows + RBF", with(&both, same())),
+        ("RBF, lambda 0.5, relu code", with(&rbf, relu())),
+        ("RBF, sigmoid units", with(&rbf, sigmoid())),
+    ]
+}
+
+/// The trainings it stands on; the winner among the candidates is taken to be the last.
+pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for &set in &plan.sets {
+        jobs.extend(candidates(plan, set, seed).iter().map(|(_, recipe)| Job { set, recipe: plan.trial(recipe) }));
+        for seed in seeds(plan, set, seed) {
+            jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
+            jobs.extend(candidates(plan, set, seed).pop().map(|(_, recipe)| Job { set, recipe }));
+        }
+    }
+    for set in orders(plan) {
+        jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
+    }
+    jobs
+}
+
+fn orders(plan: &Plan) -> Vec<Set> {
+    if plan.sets.contains(&Set::CLOUD) { Set::OTHER_ORDERS.to_vec() } else { Vec::new() }
+}
+
+fn part<'a>(x: &'a [Array2<f32>; 3], data: &'a Data, i: usize) -> Part<'a> {
+    Part { x: x[i].view(), labels: &data.labels()[i].index }
+}
+
+fn linear(context: &Context, data: &Data, x: &[Array2<f32>; 3], what: &str) -> Result<Choice<LinearSvmModel>> {
+    let settings = LinearSvm { seed: context.seed, ..LinearSvm::default() };
+    context.work(&format!("{}: linear SVM on {what}", data.set.name()), |progress| {
+        let (train, validation) = (part(x, data, 0), part(x, data, 1));
+        Ok(choose::linear(&settings, &context.plan.prices, train, validation, progress)?)
+    })
+}
+
+fn score(data: &Data, test: &Array2<f32>, model: &dyn Classify, best: Tried, chosen: String) -> Result<Score> {
+    let found = model.classify(test.view())?;
+    let test = 100.0 * accuracy(&data.labels()[2].index, &found)?;
+    Ok(Score { validation: 100.0 * best.accuracy, test, chosen, converged: best.converged })
+}
+
+fn on_features(context: &Context, data: &Data, x: &[Array2<f32>; 3], what: &str) -> Result<Score> {
+    let choice = linear(context, data, x, what)?;
+    score(data, &x[2], &choice.model, choice.best, format!("C {}", choice.best.c))
+}
+
+fn codes(model: &Model, data: &Data) -> Result<[Array2<f32>; 3]> {
+    let [a, b, c] = data.prepared.parts.each_ref().map(|x| model.encode(x.view()));
+    Ok([a?, b?, c?])
+}
+
+fn on_codes(context: &Context, data: &Data, recipe: &Recipe, what: &str) -> Result<Score> {
+    let inputs = ("linear SVM on codes", data.fingerprint, recipe.seeded(), &context.plan.prices);
+    // The model also where the score is known: it is in the log of trainings then.
+    let model = context.model(data, recipe)?;
+    context.store.remember(&inputs, || on_features(context, data, &codes(&model, data)?, what))
+}
+
+/// A kernel machine; kernels with their names, wide ones first.
+fn on_kernel(context: &Context, data: &Data, kernels: &[(String, Box<dyn Kernel>)], what: &str) -> Result<Score> {
+    let plan = &context.plan;
+    let x = &data.prepared.parts;
+    let (train, validation) = (part(x, data, 0), part(x, data, 1));
+    let settings = KernelSvm { cache_mb: 1024, ..KernelSvm::default() };
+    let all: Vec<&dyn Kernel> = kernels.iter().map(|(_, kernel)| &**kernel).collect();
+    let n = train.x.nrows();
+    let what = format!("{}: {what}", data.set.name());
+    let mut finalists: Vec<(usize, f64)> = Vec::new();
+    if n > plan.search_rows {
+        let rows: Vec<usize> = (0..plan.search_rows).map(|i| i * n / plan.search_rows).collect();
+        let labels: Vec<u32> = rows.iter().map(|&i| train.labels[i]).collect();
+        let some = train.x.select(Axis(0), &rows);
+        let some = Part { x: some.view(), labels: &labels };
+        let choice = context.work(&format!("{what}, grid on {} rows", rows.len()), |progress| {
+            Ok(choose::kernel(&settings, &all, &plan.kernel_prices, some, validation, progress)?)
+        })?;
+        let mut tried = choice.tried;
+        tried.sort_by(|a, b| b.accuracy.total_cmp(&a.accuracy).then(a.c.total_cmp(&b.c)));
+        finalists.extend(tried.iter().take(plan.finalists).map(|t| (t.kernel, t.c)));
+    } else {
+        finalists.extend((0..all.len()).flat_map(|k| plan.kernel_prices.iter().map(move |&c| (k, c))));
+    }
+    let mut best: Option<(usize, Choice<_>)> = None;
+    for (k, &kernel) in all.iter().enumerate() {
+        let prices: Vec<f64> = finalists.iter().filter(|f| f.0 == k).map(|f| f.1).collect();
+        if prices.is_empty() {
+            continue;
+        }
+        let choice = context.work(&format!("{what}, {}", kernels[k].0), |progress| {
+            Ok(choose::kernel(&settings, &[kernel], &prices, train, validation, progress)?)
+        })?;
+        if best.as_ref().is_none_or(|(_, b)| choice.best.accuracy > b.best.accuracy) {
+            best = Some((k, choice));
+        }
+    }
+    let (k, choice) = best.ok_or_else(|| dkae::Error::setting("kernels", "there must be at least one to try"))?;
+    score(data, &x[2], &choice.model, choice.best, format!("{}, C {}", kernels[k].0, choice.best.c))
+}
+
+fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<Score> {
+    let plan = &context.plan;
+    let x = &data.prepared.parts;
+    let grids = (&plan.prices, &plan.kernel_prices, &plan.widths, plan.search_rows, plan.finalists, &plan.pck);
+    context.store.remember(&("SVM on rows", method, data.fingerprint, seed, grids), || match method {
+        Svm => on_features(context, data, x, "rows"),
+        KernelPck => {
+            let kernel = KernelSpec::Pck(plan.pck.clone()).with_seed(seed).fit(x[0].view())?;
+            on_kernel(context, data, &[("PCK".to_owned(), kernel)], "kernel SVM")
+        }
+        _ => {
+            let kernel = |&width: &f64| -> Result<(String, Box<dyn Kernel>)> {
+                let rbf = Rbf { width: Width::MedianFraction(width), seed };
+                Ok((format!("RBF of width {width} of the median"), Box::new(rbf.fit(x[0].view())?)))
+            };
+            let kernels = plan.widths.iter().map(kernel).collect::<Result<Vec<_>>>()?;
+            on_kernel(context, data, &kernels, "kernel SVM")
+        }
+    })
+}
+
+/// Compares the candidates on validation rows; their scores and the place of the best.
+fn compare(context: &Context, set: Set) -> Result<(Vec<Candidate>, usize)> {
+    let data = context.data(set, context.seed)?;
+    let mut found: Vec<Candidate> = Vec::new();
+    for (name, recipe) in candidates(&context.plan, set, context.seed) {
+        let recipe = context.plan.trial(&recipe);
+        let inputs = ("candidate", data.fingerprint, recipe.seeded(), &context.plan.prices);
+        let validate = |model: Model| {
+            context
+                .store
+                .remember(&inputs, || Ok(100.0 * linear(context, &data, &codes(&model, &data)?, name)?.best.accuracy))
+        };
+        let candidate = match context.model(&data, &recipe).and_then(validate) {
+            Ok(validation) => Candidate { name: name.into(), validation, failure: None },
+            // The others may do.
+            Err(Error::Dkae(dkae::Error::Numeric(message))) => {
+                Candidate { name: name.into(), validation: 0.0, failure: Some(message) }
+            }
+            Err(other) => return Err(other),
+        };
+        context.say(&format!("{}, {}", set.name(), candidate.describe()));
+        found.push(candidate);
+    }
+    let best = (0..found.len()).rev().max_by(|&a, &b| found[a].validation.total_cmp(&found[b].validation));
+    Ok((found, best.unwrap_or(0)))
+}
+
+fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
+    let plan = &context.plan;
+    let mut scores: BTreeMap<Method, Vec<Score>> = BTreeMap::new();
+    let (compared, best) = if with_best { compare(context, set)? } else { (Vec::new(), 0) };
+    for seed in seeds(plan, set, context.seed) {
+        let data = context.data(set, seed)?;
+        let [plain, usual, supervised] = recipes(plan, set, seed);
+        let mut add = |method, score| scores.entry(method).or_default().push(score);
+        for method in [Svm, KernelPck, KernelRbf] {
+            add(method, on_rows(context, &data, seed, method)?);
+        }
+        for (method, recipe) in [(PlainCodes, &plain), (Codes, &usual), (SupervisedCodes, &supervised)] {
+            add(method, on_codes(context, &data, recipe, method.name())?);
+        }
+        if with_best {
+            let recipe = candidates(plan, set, seed).swap_remove(best).1;
+            add(BestCodes, on_codes(context, &data, &recipe, BestCodes.name())?);
+        }
+    }
+    Ok(Column { set, origin: set.origin(plan.embedded), scores, candidates: compared })
+}
+
+/// Trains and measures.
+pub fn run(context: &Context) -> Result<Results> {
+    let mut columns = Vec::new();
+    for &set in &context.plan.sets {
+        columns.push(column(context, set, true)?);
+        // One set at a time in memory.
+        context.forget();
+    }
+    let orders = orders(&context.plan).into_iter().map(|set| column(context, set, false)).collect::<Result<_>>()?;
+    context.forget();
+    Ok(Results { columns, orders })
+}
+
+impl Candidate {
+    fn describe(&self) -> String {
+        match &self.failure {
+            None => format!("{}: {:.2} % of validation rows", self.name, self.validation),
+            Some(why) => format!("{}: out, since {why}", self.name),
+        }
+    }
+}
+
+impl Column {
+    fn of(&self, method: Method) -> Option<Dot> {
+        self.scores.get(&method).and_then(|scores| summary(scores))
+    }
+
+    fn shown(&self, method: Method) -> String {
+        match self.of(method) {
+            Some(Dot { value, spread }) if spread > 0.0 => format!("{value:.2} ± {spread:.2}"),
+            Some(Dot { value, .. }) => format!("{value:.2}"),
+            None => "–".into(),
+        }
+    }
+
+    /// The winner among the candidates.
+    fn winner(&self) -> Option<&Candidate> {
+        self.candidates.iter().rev().max_by(|a, b| a.validation.total_cmp(&b.validation))
+    }
+}
+
+impl report::Results for Results {
+    fn figure(&self) -> Result<Figure> {
+        let draw = |column: &Column| -> Result<Figure> {
+            let lines: Vec<Line> = Method::ALL
+                .into_iter()
+                .map(|method| {
+                    let paper = method.paper(column.set).map(|value| Dot { value, spread: 0.0 });
+                    Line { name: method.name(), values: vec![column.of(method), paper] }
+                })
+                .collect();
+            let kinds = vec!["dkae".into(), "paper".into()];
+            let dots =
+                Dots { width: 500.0, label: "accuracy on test rows, %".into(), kinds, decimals: 2, ..Dots::default() };
+            Ok(dots.draw(&lines)?)
+        };
+        let drawn = self.columns.iter().map(draw).collect::<Result<Vec<_>>>()?;
+        let titled = |(column, figure)| {
+            let column: &Column = column;
+            // Up to the first colon or semicolon the origin fits a title.
+            let origin = column.origin.split([':', ';']).next().unwrap_or_default();
+            (format!("{} ({origin})", column.set.name()), figure)
+        };
+        let titled: Vec<(String, &Figure)> = self.columns.iter().zip(&drawn).map(titled).collect();
+        let parts: Vec<panel::Part> = titled.iter().map(|(title, figure)| panel::Part { title, figure }).collect();
+        let rows: Vec<Vec<panel::Part>> = parts.chunks(2).map(<[_]>::to_vec).collect();
+        Ok(Sheet::default().draw(&rows)?)
+    }
+
+    fn table(&self) -> Table {
+        let title = "6. `classify`: accuracy on test rows in per cent (section 5.1, table 2)";
+        let heads = self.columns.iter().flat_map(|c| [c.set.name(), "paper"]);
+        let mut table = Table::new(title, &["method"].into_iter().chain(heads).collect::<Vec<_>>());
+        for method in Method::ALL {
+            let cells = self.columns.iter().flat_map(|c| [c.shown(method), printed(method.paper(c.set), 2)]);
+            table.row([method.name().to_owned()].into_iter().chain(cells));
+        }
+        for column in &self.columns {
+            let seeds = column.scores.values().map(Vec::len).max().unwrap_or(0);
+            let spread =
+                if seeds > 1 { format!("; mean ± standard deviation of {seeds} seeds") } else { String::new() };
+            let mut text = format!("**{}**: {}{spread}.", column.set.name(), column.origin);
+            if let (Some(aligned), Some(plain)) = (column.of(Codes), column.of(PlainCodes)) {
+                let gain = aligned.value - plain.value;
+                text += &format!(
+                    " Alignment changes the accuracy of codes by {gain:+.2} points (cSVM less plain AE codes)."
+                );
+            }
+            let ranked = |method: Method| {
+                let (paper, ours) = (method.paper(column.set)?, column.of(method)?.value);
+                Some(Ranked { name: method.name(), paper, ours })
+            };
+            let ranked: Vec<Ranked> = Method::ALL.into_iter().filter_map(ranked).collect();
+            text += &format!(" {}", order(&ranked, true));
+            if let Some(winner) = column.winner() {
+                let all: Vec<String> = column.candidates.iter().map(Candidate::describe).collect();
+                text += &format!(
+                    " Best on validation: {} (candidates after the shorter training: {}).",
+                    winner.name,
+                    all.join("; ")
+                );
+            }
+            table.note(text);
+        }
+        if !self.orders.is_empty() {
+            let order = |set: Set| match set {
+                Set::Cloud([a, b, c]) => format!("{a}, {b}, {c}"),
+                other => other.name().to_owned(),
+            };
+            let methods: Vec<Method> = Method::ALL.into_iter().filter(|&m| m != BestCodes).collect();
+            let names = methods.iter().map(|m| m.name());
+            let head: Vec<&str> = ["images to train, validate, test"].into_iter().chain(names).collect();
+            let mut other = Table::new("", &head);
+            for column in self.columns.iter().filter(|c| c.set == Set::CLOUD).chain(&self.orders) {
+                let cells = methods.iter().map(|&m| column.shown(m));
+                other.row([order(column.set)].into_iter().chain(cells));
+            }
+            table.note(format!("CLOUD with the three images in every role:\n\n{}", other.grid().trim_end()));
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(test: f64) -> Score {
+        Score { validation: 0.0, test, chosen: String::new(), converged: true }
+    }
+
+    #[test]
+    fn scores_are_summed_up_by_mean_and_sample_deviation() {
+        assert_eq!(summary(&[]), None);
+        assert_eq!(summary(&[score(90.0)]), Some(Dot { value: 90.0, spread: 0.0 }));
+        assert_eq!(summary(&[score(90.0), score(92.0), score(94.0)]), Some(Dot { value: 92.0, spread: 2.0 }));
+    }
+
+    #[test]
+    fn only_mnist_and_reuters_have_several_seeds() {
+        let plan = Plan::of(crate::budget::Budget::Standard);
+        assert_eq!(seeds(&plan, Set::Mnist, 5), [5, 6, 7]);
+        assert_eq!(seeds(&plan, Set::Cifar, 5), [5]);
+    }
+}

@@ -1,0 +1,121 @@
+//! How long trainings will take, from steps measured here and now.
+//!
+//! A few steps of every distinct network are taken on made-up rows, phase by phase, and multiplied by the steps of each
+//! training. Kernels, support vector machines and figures come on top; they are a small part at the larger budgets.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use dkae::kernel::{Kernel, Linear};
+use dkae::train::{Event, Length, Trainer};
+use ndarray::Array2;
+
+use crate::Result;
+use crate::budget::Plan;
+use crate::context::Job;
+use crate::data::Set;
+
+/// Rows of a batch in the paper.
+const BATCH: usize = 200;
+/// Steps measured in each phase.
+const STEPS: u64 = 6;
+
+/// Training rows and features of a set.
+fn shape(plan: &Plan, set: Set) -> (usize, usize) {
+    let rows = (0.7 * plan.take as f64) as usize;
+    match set {
+        Set::Mnist => (rows, 784),
+        Set::FiveSix => (rows / 5, 784),
+        Set::Cloud(_) => (rows, 8),
+        Set::Cifar => (rows, 3072),
+        Set::Reuters => (7893, 20),
+    }
+}
+
+/// The trainings among these that differ.
+pub fn distinct(jobs: Vec<Job>) -> Vec<Job> {
+    let mut kept: Vec<Job> = Vec::new();
+    for job in jobs {
+        if !kept.contains(&job) {
+            kept.push(job);
+        }
+    }
+    kept
+}
+
+/// Seconds per step in each phase, pretraining first, of a network on rows of a width.
+fn measure(trainer: &Trainer, width: usize) -> Result<Vec<f64>> {
+    let x = Array2::from_shape_fn((BATCH, width), |(i, j)| ((i * 31 + j * 17) % 97) as f32 / 97.0);
+    let trainer = Trainer { pretrain: Length::Steps(STEPS), steps: Length::Steps(STEPS), ..trainer.clone() };
+    let mut times: Vec<Vec<f64>> = Vec::new();
+    let mut last = Instant::now();
+    let mut observer = |event: &Event| {
+        match event {
+            Event::Phase { .. } => times.push(Vec::new()),
+            Event::Step { .. } => times.last_mut().into_iter().for_each(|t| t.push(last.elapsed().as_secs_f64())),
+            _ => {}
+        }
+        last = Instant::now();
+        ControlFlow::Continue(())
+    };
+    trainer.fit(x.view(), &*Linear.prior(x.view())?, &mut observer)?;
+    // The middle one: the first steps of a phase touch memory for the first time.
+    let middle = |mut t: Vec<f64>| {
+        t.sort_by(f64::total_cmp);
+        t.get(t.len() / 2).copied().unwrap_or(0.0)
+    };
+    Ok(times.into_iter().map(middle).collect())
+}
+
+/// Seconds that these trainings will take together.
+pub fn seconds(plan: &Plan, jobs: &[Job]) -> Result<f64> {
+    let mut known: HashMap<(usize, Vec<usize>), Vec<f64>> = HashMap::new();
+    let mut total = 0.0;
+    for Job { set, recipe } in jobs {
+        let (rows, width) = shape(plan, *set);
+        let key = (width, recipe.train.layers.clone());
+        let times = match known.get(&key) {
+            Some(times) => times.clone(),
+            None => known.entry(key).or_insert(measure(&recipe.train, width)?).clone(),
+        };
+        let steps = |length: Length| length.steps(rows, BATCH) as f64;
+        if let Some((fine, layers)) = times.split_last() {
+            total += steps(recipe.train.steps) * fine + steps(recipe.train.pretrain) * layers.iter().sum::<f64>();
+        }
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::{classify, lambda, sweep, walk};
+
+    #[test]
+    fn experiments_share_trainings() {
+        let plan = Plan::of(Budget::Standard);
+        let alone = sweep::jobs(lambda::recipes(&plan, 0));
+        let both = [alone.clone(), walk::jobs(&plan, 0)].concat();
+        assert_eq!(alone.len(), 7);
+        assert_eq!(distinct(both).len(), 7);
+        // Those of MNIST and the first seed at lambda 0 and 0.1 are in both.
+        let more = distinct([alone, classify::jobs(&plan, 0)].concat()).len();
+        assert_eq!(more, 7 + distinct(classify::jobs(&plan, 0)).len() - 2);
+    }
+
+    #[test]
+    fn the_estimate_grows_with_the_steps() {
+        let plan = Plan { hidden: vec![20], code: 10, ..Plan::of(Budget::Smoke) };
+        let job = |steps| {
+            let mut recipe = plan.recipe(Set::Mnist, 0);
+            recipe.train.steps = Length::Steps(steps);
+            Job { set: Set::Mnist, recipe }
+        };
+        // One measurement serves both, so the ratio is exact but for pretraining.
+        let both = seconds(&plan, &[job(1_000), job(100_000)]).unwrap();
+        let small = seconds(&plan, &[job(1_000)]).unwrap();
+        assert!(small > 0.0 && both > 10.0 * small, "{small} {both}");
+    }
+}

@@ -1,0 +1,158 @@
+//! What an experiment leaves behind: `results.json`, the figure as SVG and PNG, and a table with the paper's numbers
+//! beside ours.
+
+use std::path::Path;
+
+use dkae::Error;
+use dkae::data::atomic::write_atomically;
+use dkae_report::Figure;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Result;
+use crate::context::Context;
+use crate::store::write_json;
+
+/// Picture pixels per figure pixel in PNGs: sharp enough for a page, and kernels stay below a megabyte.
+const SCALE: f64 = 1.5;
+
+/// The results of an experiment: plain data, and how they are shown.
+pub trait Results: Serialize {
+    /// The figure.
+    fn figure(&self) -> Result<Figure>;
+
+    /// The table.
+    fn table(&self) -> Table;
+}
+
+/// A table for people, with what they should know about it.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// What it is about, and where the paper has it.
+    pub title: String,
+    /// The names of the columns.
+    pub head: Vec<String>,
+    /// The rows, as wide as the head.
+    pub rows: Vec<Vec<String>>,
+    /// Sentences below it.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(title: &str, head: &[&str]) -> Table {
+        Table { title: title.into(), head: head.iter().map(|h| h.to_string()).collect(), ..Table::default() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Adds a sentence.
+    pub fn note(&mut self, sentence: impl Into<String>) {
+        self.notes.push(sentence.into());
+    }
+
+    /// Head and rows as Markdown.
+    pub fn grid(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rule = vec!["---".to_owned(); self.head.len()];
+        [&self.head, &rule].into_iter().chain(&self.rows).map(|cells| line(cells)).collect()
+    }
+
+    /// All of it as Markdown, under a heading.
+    pub fn markdown(&self) -> String {
+        let mut text = format!("## {}\n\n{}", self.title, self.grid());
+        self.notes.iter().for_each(|note| text += &format!("\n{note}\n"));
+        text
+    }
+}
+
+/// A number the paper prints, or a dash.
+pub fn printed(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("–".into(), |v| format!("{v:.decimals$}"))
+}
+
+/// A method with the paper's score and ours.
+pub struct Ranked<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What the paper prints.
+    pub paper: f64,
+    /// What was measured.
+    pub ours: f64,
+}
+
+/// Says whether methods come in the paper's order, and where they do not. `larger` is whether more is better.
+pub fn order(methods: &[Ranked], larger: bool) -> String {
+    let better = |a: f64, b: f64| if larger { a > b } else { a < b };
+    let mut swapped = Vec::new();
+    for (i, a) in methods.iter().enumerate() {
+        for b in &methods[i + 1..] {
+            let (first, second) = if better(a.paper, b.paper) { (a, b) } else { (b, a) };
+            if better(second.ours, first.ours) && first.paper != second.paper {
+                swapped.push(format!("{} is better than {} here, worse in the paper", second.name, first.name));
+            }
+        }
+    }
+    if swapped.is_empty() {
+        "The order is the paper's.".into()
+    } else {
+        format!("The order is not the paper's: {}.", swapped.join("; "))
+    }
+}
+
+/// Writes everything about an experiment to `out/NAME/`.
+pub fn write(context: &Context, out: &Path, name: &str, results: &impl Results, seconds: f64) -> Result<()> {
+    let folder = out.join(name);
+    std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+    let numbers = serde_json::to_value(results).expect("results are plain data");
+    let trainings = context.store.take_log();
+    let trained: f64 = trainings.iter().map(|t| t.seconds).sum();
+    let value = json!({
+        "experiment": name,
+        "budget": context.plan.budget,
+        "seed": context.seed,
+        "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rust": env!("CARGO_PKG_RUST_VERSION") },
+        "threads": dkae::math::threads::count(),
+        "seconds": seconds,
+        "seconds_of_its_trainings": trained,
+        "numbers": numbers,
+        "trainings": trainings,
+        "settings": context.plan,
+    });
+    let figure = results.figure()?;
+    figure.save_svg(folder.join(name).with_extension("svg"))?;
+    figure.save_png(folder.join(name).with_extension("png"), SCALE)?;
+    let table = results.table().markdown();
+    write_atomically(folder.join("table.md"), |file| file.write_all(table.as_bytes()))?;
+    // Last: where it is, the others are.
+    write_json(&folder.join("results.json"), &value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_markdown() {
+        let mut table = Table::new("Numbers", &["a", "b"]);
+        table.row(["1".into(), "2".into()]);
+        table.note("That is all.");
+        assert_eq!(table.markdown(), "## Numbers\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nThat is all.\n");
+    }
+
+    #[test]
+    fn the_order_is_compared_pair_by_pair() {
+        let methods = |ours: [f64; 3]| {
+            let of = |name, paper, ours| Ranked { name, paper, ours };
+            [of("a", 1.0, ours[0]), of("b", 2.0, ours[1]), of("c", 3.0, ours[2])]
+        };
+        assert_eq!(order(&methods([5.0, 6.0, 7.0]), true), "The order is the paper's.");
+        assert_eq!(order(&methods([5.0, 5.0, 7.0]), true), "The order is the paper's.");
+        let swapped = order(&methods([6.0, 5.0, 7.0]), true);
+        assert_eq!(swapped, "The order is not the paper's: a is better than b here, worse in the paper.");
+        assert_eq!(order(&methods([7.0, 6.0, 5.0]), false).matches("better than").count(), 3);
+    }
+}

@@ -1,0 +1,136 @@
+//! `visualise`: test digits in two dimensions by five methods, and how well the nearest training digit on the map names
+//! them (section 5.1, figure 6 and table 3).
+//!
+//! Every map is fitted on the training rows and applied to the test rows. KECA keeps 10 components under a Gaussian kernel of
+//! 0.15 of the median distance, then PCA two; codes of the three autoencoders go through PCA; ISOMAP needs none. The score
+//! is the accuracy of 1-NN on the map: training rows are the neighbours, test rows are asked about.
+
+use dkae::baseline::Isomap;
+use dkae::baseline::Keca;
+use dkae::baseline::knn::Knn;
+use dkae::code::Pca;
+use dkae::method::{Classify, Embed};
+use dkae::metrics::accuracy;
+use dkae::net::Model;
+use dkae::recipe::Recipe;
+use dkae::train::{Noise, Trainer};
+use dkae_report::Figure;
+use dkae_report::dots::{Dot, Dots, Line};
+use dkae_report::panel::{Part, Sheet};
+use dkae_report::scatter::Map;
+use ndarray::{Array2, s};
+use serde::Serialize;
+
+use crate::Result;
+use crate::budget::Plan;
+use crate::context::{Context, Job};
+use crate::data::{Data, Set};
+use crate::report::{self, Ranked, Table, order};
+
+/// The methods and the paper's accuracies in per cent.
+const PAPER: [(&str, f64); 5] =
+    [("KECA", 29.5), ("ISOMAP", 36.8), ("AE+PCA", 30.5), ("DAE+PCA", 31.2), ("dkAE+PCA", 39.6)];
+/// Points drawn on a map.
+const POINTS: usize = 1500;
+
+/// The scores, and the maps.
+#[derive(Serialize)]
+pub struct Results {
+    /// Accuracy of 1-NN on the map of each method, in per cent.
+    pub accuracies: Vec<f64>,
+    /// Test rows on each map.
+    #[serde(skip)]
+    pub maps: Vec<Array2<f32>>,
+    #[serde(skip)]
+    labels: Vec<usize>,
+    #[serde(skip)]
+    names: Vec<String>,
+}
+
+/// The plain, the denoising and the kernelized autoencoder.
+fn recipes(plan: &Plan, seed: u64) -> [Recipe; 3] {
+    let usual = plan.recipe(Set::Mnist, seed);
+    let plain = Plan::with_lambda(&usual, 0.0);
+    let masked = Trainer { noise: Noise::Mask(0.2), ..plain.train.clone() };
+    [plain.clone(), Recipe { train: masked, ..plain }, usual]
+}
+
+/// The trainings it stands on.
+pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
+    recipes(plan, seed).map(|recipe| Job { set: Set::Mnist, recipe }).to_vec()
+}
+
+/// Training and test rows on a map.
+type Maps = [Array2<f32>; 2];
+
+/// Two principal components of the training rows.
+fn two_components([train, test]: Maps) -> Result<Maps> {
+    let pca = Pca::default().fit(train.view())?;
+    Ok([pca.transform(train.view())?, pca.transform(test.view())?])
+}
+
+fn maps(context: &Context, data: &Data, models: &[Model]) -> Result<Vec<Maps>> {
+    let [x, _, new] = &data.prepared.parts;
+    let seed = context.seed;
+    let keca = Keca { components: 10, seed, ..Keca::default() };
+    let keca = context.work("KECA", |progress| Ok(keca.fit(x.view(), progress)?))?;
+    let mut maps = vec![two_components([keca.spectrum.scores(), keca.embed(new.view())?])?];
+    let isomap = Isomap { landmarks: context.plan.landmarks, seed, ..Isomap::default() };
+    let isomap = context.work("ISOMAP", |progress| Ok(isomap.fit(x.view(), progress)?))?;
+    maps.push([isomap.scores.clone(), isomap.embed(new.view())?]);
+    for model in models {
+        maps.push(two_components([model.encode(x.view())?, model.encode(new.view())?])?);
+    }
+    Ok(maps)
+}
+
+/// Trains and measures.
+pub fn run(context: &Context) -> Result<Results> {
+    let data = context.data(Set::Mnist, context.seed)?;
+    let models = context.models(&data, &recipes(&context.plan, context.seed))?;
+    let [own, _, asked] = data.labels();
+    let (mut accuracies, mut shown) = (Vec::new(), Vec::new());
+    for [train, test] in maps(context, &data, &models)? {
+        let found = Knn::default().fit(train.view(), &own.index)?.classify(test.view())?;
+        accuracies.push(100.0 * accuracy(&asked.index, &found)?);
+        shown.push(test);
+    }
+    let labels = asked.index.iter().map(|&l| l as usize).collect();
+    Ok(Results { accuracies, maps: shown, labels, names: asked.names.clone() })
+}
+
+impl report::Results for Results {
+    fn figure(&self) -> Result<Figure> {
+        let count = self.labels.len().min(POINTS);
+        let draw = |map: &Array2<f32>| {
+            let settings = Map { width: 330.0, height: 310.0, ..Map::default() };
+            settings.draw(map.slice(s![..count, ..]), &self.labels[..count], &self.names)
+        };
+        let drawn = self.maps.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
+        let titles: Vec<String> =
+            PAPER.iter().zip(&self.accuracies).map(|((name, _), a)| format!("{name}: 1-NN {a:.1} %")).collect();
+        let dot = |value| Some(Dot { value, spread: 0.0 });
+        let line =
+            |(&(name, paper), &ours): (&(&'static str, f64), &f64)| Line { name, values: vec![dot(ours), dot(paper)] };
+        let lines: Vec<Line> = PAPER.iter().zip(&self.accuracies).map(line).collect();
+        let kinds = vec!["dkae".into(), "paper".into()];
+        let scores = Dots { width: 330.0, label: "1-NN accuracy, %".into(), kinds, ..Dots::default() }.draw(&lines)?;
+        let mut parts: Vec<Part> = titles.iter().zip(&drawn).map(|(title, figure)| Part { title, figure }).collect();
+        parts.push(Part { title: "Accuracies", figure: &scores });
+        let rows: Vec<Vec<Part>> = parts.chunks(3).map(<[_]>::to_vec).collect();
+        Ok(Sheet { letters: true, ..Sheet::default() }.draw(&rows)?)
+    }
+
+    fn table(&self) -> Table {
+        let title = "7. `visualise`: 1-NN accuracy on 2-D maps of the test part in per cent (figure 6, table 3), MNIST";
+        let mut table = Table::new(title, &["method", "dkae", "paper"]);
+        for ((name, paper), ours) in PAPER.iter().zip(&self.accuracies) {
+            table.row([name.to_string(), format!("{ours:.1}"), format!("{paper:.1}")]);
+        }
+        let ranked: Vec<Ranked> =
+            PAPER.iter().zip(&self.accuracies).map(|(&(name, paper), &ours)| Ranked { name, paper, ours }).collect();
+        table.note(order(&ranked, true));
+        table.note("Maps are fitted on the training rows; test rows look for their nearest training row on the map.");
+        table
+    }
+}
