@@ -1,7 +1,7 @@
 //! `dkae fit`: rows in a file to a model in a file.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use dkae::Error;
@@ -11,11 +11,13 @@ use dkae::kernel::Precomputed;
 use dkae::net::Model;
 use dkae::recipe::{RawRows, Recipe, Source};
 use dkae::train::Checkpoint;
+use dkae_report::page::Subject;
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Fit;
 use crate::inspect::{NO_HEADER, header};
+use crate::report;
 use crate::screen::{Screen, seconds};
 use crate::settings::Settings;
 
@@ -36,28 +38,15 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         0 => None,
         every => Some(Checkpoint { path: beside(output, "checkpoint"), every }),
     };
-    let model = match sparse(&flags.data, &settings.data, &settings.recipe)? {
-        true => {
-            let table = screen.timed("reading", || svmlight::read_sparse(&flags.data[0], &settings.data))?;
-            let source = Source {
-                x: RawRows::Sparse(&table.x),
-                labels: table.labels.as_ref(),
-                groups: None,
-                names: None,
-                shape: Shape::Vector,
-            };
-            fit(&settings, &source, checkpoint.as_ref(), screen)
-        }
-        false => {
-            let table = screen.timed("reading", || read_many(&flags.data, &settings.data))?;
-            match header(&flags.data[0], settings.data.format, &table)? {
-                Some(true) => screen.say("the first row names the columns"),
-                Some(false) => screen.say(NO_HEADER),
-                None => {}
-            }
-            fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
-        }
-    };
+    let page = flags.report.as_ref().map(|path| path.clone().unwrap_or_else(|| output.with_extension("html")));
+    if let Some(page) = &page {
+        report::check_name("report", page)?;
+    }
+    let model = with_rows(&flags.data, &settings.data, &settings.recipe, screen, |source, reading| {
+        let reading = ("reading".to_owned(), reading);
+        let files = Files { data: &flags.data, output, page: page.as_deref() };
+        fit(&settings, source, checkpoint.as_ref(), files, vec![reading], screen)
+    });
     let model = match (model, &checkpoint) {
         (Err(e), Some(checkpoint)) if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) => {
             let saved = checkpoint.path.display();
@@ -67,13 +56,13 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         }
         (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
     };
-    model.save(output)?;
-    if let Some(checkpoint) = &checkpoint {
-        checkpoint.remove()?;
-    }
     let (mut text, mut value) = summary(&model);
-    text += &format!("\nwrote {} in {}", output.display(), seconds(start.elapsed()));
+    let also = page.as_ref().map_or(String::new(), |page| format!(", {}", page.display()));
+    text += &format!("\nwrote {}{also} in {}", output.display(), seconds(start.elapsed()));
     value["model"] = json!(output);
+    if let Some(page) = &page {
+        value["report"] = json!(page);
+    }
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
 }
@@ -85,6 +74,35 @@ pub fn about_rows(error: anyhow::Error, files: &[PathBuf]) -> anyhow::Error {
         (true, Some(file)) => error.context(file.display().to_string()),
         _ => error,
     }
+}
+
+/// Reads rows, and hands them over with the time that took.
+pub fn with_rows<T>(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    recipe: &Recipe,
+    screen: Screen,
+    work: impl FnOnce(&Source, Duration) -> Result<T>,
+) -> Result<T> {
+    let start = Instant::now();
+    if sparse(paths, options, recipe)? {
+        let table = screen.timed("reading", || svmlight::read_sparse(&paths[0], options))?;
+        let source = Source {
+            x: RawRows::Sparse(&table.x),
+            labels: table.labels.as_ref(),
+            groups: None,
+            names: None,
+            shape: Shape::Vector,
+        };
+        return work(&source, start.elapsed());
+    }
+    let table = screen.timed("reading", || read_many(paths, options))?;
+    match header(&paths[0], options.format, &table)? {
+        Some(true) => screen.say("the first row names the columns"),
+        Some(false) => screen.say(NO_HEADER),
+        None => {}
+    }
+    work(&Source::from(&table), start.elapsed())
 }
 
 /// Word counts that are to be reduced stay sparse: a dense table of them may not fit.
@@ -105,7 +123,22 @@ pub fn beside(path: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
-fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, screen: Screen) -> Result<Model> {
+/// What is read and written.
+struct Files<'a> {
+    data: &'a [PathBuf],
+    output: &'a Path,
+    page: Option<&'a Path>,
+}
+
+/// Fits and saves; the page comes last, so that nothing that goes wrong with it costs the model.
+fn fit(
+    settings: &Settings,
+    source: &Source,
+    checkpoint: Option<&Checkpoint>,
+    files: Files,
+    mut times: Vec<(String, Duration)>,
+    screen: Screen,
+) -> Result<Model> {
     let recipe = &settings.recipe;
     let prepared = recipe.prepare(source)?;
     let [train, validation, test] = prepared.parts.each_ref().map(|x| x.nrows());
@@ -114,14 +147,35 @@ fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, sc
         prepared.parts[0].ncols()
     ));
     let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
+    let start = Instant::now();
     let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    times.push(("kernel".into(), start.elapsed()));
+    let start = Instant::now();
     let mut observer = screen.training();
-    Ok(recipe.train(source, &prepared, &kernel, priors.as_ref(), checkpoint, &mut observer)?)
+    let model = recipe.train(source, &prepared, &kernel, priors.as_ref(), checkpoint, &mut observer)?;
+    times.push(("training".into(), start.elapsed()));
+    model.save(files.output)?;
+    if let Some(checkpoint) = checkpoint {
+        checkpoint.remove()?;
+    }
+    if let Some(page) = files.page {
+        let subject = Subject {
+            name: &report::name(files.data),
+            model: &model,
+            rows: &prepared,
+            priors: priors.as_ref(),
+            figures: &model.about().figures,
+            times: &times,
+            notes: &[],
+        };
+        report::write(page, &subject, recipe.seed, screen)?;
+    }
+    Ok(model)
 }
 
 /// A kernel matrix from a file of any format.
-fn read_matrix(path: &Path) -> Result<Precomputed> {
+pub fn read_matrix(path: &Path) -> Result<Precomputed> {
     let mut source = stream::open(path, &ReadOptions::default())?;
     let mut blocks = Vec::new();
     while let Some(block) = source.next_block(1000)? {
