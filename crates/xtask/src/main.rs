@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask test` runs every test; `cargo xtask ci` runs what must pass before a change lands: formatting, lints and
 //! documentation without warnings, then every test. Both do
-//! their own set-up; they need cargo, a C compiler and, for one test, Python 3.
+//! their own set-up; they need cargo, a C compiler and, for some tests, Python 3, Node and Chromium.
 
 use std::process::{Command, ExitCode};
 
@@ -39,6 +39,7 @@ fn check() -> bool {
 /// All tests, optimised: numerics in plain loops are too slow otherwise, and the build is shared with the command.
 fn test() -> bool {
     let python = python();
+    browser();
     let environment: Vec<(&str, &str)> = python.iter().map(|path| ("DKAE_PYTHON", path.as_str())).collect();
     cargo("tests", &["test", "--workspace", "--release", "--locked"], &environment)
 }
@@ -60,6 +61,29 @@ fn python() -> Option<String> {
         eprintln!("== no Python with safetensors could be set up: the test that loads a model there will be skipped");
     }
     made.then(|| python.to_string_lossy().into_owned())
+}
+
+/// Chromium and Node, for the tests of the report: installed where this is Debian or the like and we may. Where they
+/// cannot be had the tests say that they are skipped, or fail where `CI` or `DKAE_REQUIRE_BROWSER` asks for them.
+fn browser() {
+    let works = |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    let missing: Vec<&str> = [("chromium", "chromium"), ("node", "nodejs")]
+        .into_iter()
+        .filter_map(|(program, package)| (!works(&program)).then_some(package))
+        .collect();
+    if missing.is_empty() || std::env::var_os("DKAE_CHROMIUM").is_some() {
+        return;
+    }
+    eprintln!("== installing {} for the tests of the report", missing.join(" and "));
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments).status().is_ok_and(|status| status.success())
+    };
+    let install = [&["install", "-y", "-q", "--no-install-recommends"][..], &missing].concat();
+    // The lists of packages may be old or, on a fresh machine, not there.
+    if !apt(&install) && !(apt(&["update", "-q"]) && apt(&install)) {
+        eprintln!("== {} could not be installed: the report may not be tested in a browser", missing.join(" and "));
+    }
 }
 
 /// Runs cargo and says what failed.

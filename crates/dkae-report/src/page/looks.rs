@@ -377,3 +377,86 @@ fn largest(of: usize, count: usize, score: impl Fn(usize) -> f64) -> Vec<u32> {
     order.sort_by(by_score);
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dkae::data::scale::Scale;
+    use dkae::net::{About, Activation, Architecture, Autoencoder};
+    use ndarray::array;
+
+    fn model(shape: Shape, train: ArrayView2<f32>) -> Model {
+        let architecture = Architecture {
+            input: train.ncols(),
+            layers: vec![2],
+            hidden: Activation::Linear,
+            code: Activation::Linear,
+            output: Activation::Linear,
+            tied: true,
+        };
+        let about = About {
+            settings: serde_json::Value::Null,
+            kernel: String::new(),
+            shape,
+            names: None,
+            rows: train.nrows(),
+            figures: Default::default(),
+            history: Vec::new(),
+        };
+        let scaler = Scale::Standard.fit(train, shape).unwrap();
+        let model = Model::new(Autoencoder::new(architecture, 1).unwrap(), about);
+        model.with_preparation(Preparation { text: None, scaler })
+    }
+
+    #[test]
+    fn the_largest_features_are_those_farthest_from_their_mean_in_their_own_units() {
+        // Column 0 is large but ordinary in the last row; column 2 is small but unusual.
+        let x = array![[1000.0f32, 1.0, 0.01], [1100.0, 2.0, 0.01], [900.0, 3.0, 0.01], [1000.0, 2.5, 0.09]];
+        let model = model(Shape::Vector, x.view());
+        let prepared = model.preparation().apply(x.view()).unwrap();
+        let looks = Looks::new(&model, prepared.view()).unwrap();
+        let Choice::Each(chosen) = looks.largest(prepared.view()).unwrap() else { panic!("not pictures") };
+        assert_eq!(chosen.row(3).to_vec(), [2, 1, 0]);
+        assert_eq!(chosen.row(2)[0], 0);
+        // Values are in the units of the data.
+        let values = looks.values(prepared.view(), &Choice::Each(chosen)).unwrap();
+        assert!((values[[3, 0]] - 0.09).abs() < 1e-6 && (values[[3, 2]] - 1000.0).abs() < 1e-2, "{values}");
+        assert_eq!(looks.name(2), "feature 3");
+    }
+
+    #[test]
+    fn a_sheet_of_features_reads_back_within_its_16_bits() {
+        let x = array![[1.0f32, -5.0], [3.0, 10.0], [2.0, 0.0]];
+        let model = model(Shape::Vector, x.view());
+        let prepared = model.preparation().apply(x.view()).unwrap();
+        let mut looks = Looks::new(&model, prepared.view()).unwrap();
+        looks.add(prepared.view(), &Choice::Same(vec![1])).unwrap();
+        let (Legend::Features { names, low, high, of, .. }, sheets) = looks.finish() else { panic!("not pictures") };
+        assert_eq!((names, of), (vec!["feature 2".to_owned()], 2));
+        assert!((low[0] + 5.0).abs() < 1e-5 && (high[0] - 10.0).abs() < 1e-5);
+        let Sheet::Features { values, width, count, .. } = &sheets[0] else { panic!("not pictures") };
+        assert_eq!((*width, *count), (1, 3));
+        // -5 is 0, 10 is 65535, 0 is a third of the way.
+        assert_eq!(*values, Packed::u16s([0, 65535, 21845].into_iter()));
+    }
+
+    #[test]
+    fn large_pictures_are_shown_as_means_of_their_pixels() {
+        // 64 x 64, the left half black, the right half white: 32 x 32 of the same.
+        let picture = |_, at: usize| if at % 64 < 32 { 0.0f32 } else { 200.0 };
+        let x = Array2::from_shape_fn((2, 64 * 64), |(i, at)| picture(i, at) + (i * (at % 2)) as f32);
+        let model = model(Shape::Image { channels: 1, height: 64, width: 64 }, x.view());
+        let prepared = model.preparation().apply(x.view()).unwrap();
+        let looks = Looks::new(&model, prepared.view()).unwrap();
+        assert_eq!(looks.shape(), Some(images::Shape { channels: 1, height: 32, width: 32 }));
+        let shown = looks.pictures(prepared.view()).unwrap();
+        assert_eq!(shown.dim(), (2, 32 * 32));
+        assert!(
+            shown
+                .row(0)
+                .iter()
+                .enumerate()
+                .all(|(at, &v)| (v - if at % 32 < 16 { 0.0 } else { 200.0 / 201.0 }).abs() < 1e-3)
+        );
+    }
+}

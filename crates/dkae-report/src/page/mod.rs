@@ -439,3 +439,125 @@ fn errors(x: ArrayView2<f32>, back: ArrayView2<f32>) -> Vec<f32> {
     };
     x.rows().into_iter().zip(back.rows()).map(|pair| error(pair) as f32).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dkae::data::{Labels, Table, sample};
+    use dkae::kernel::KernelSpec;
+    use dkae::progress::Silent;
+    use dkae::recipe::{Recipe, Source};
+    use dkae::train::{Length, Trainer};
+
+    /// The page of a small model of some rows.
+    fn page(table: &Table, settings: &Report) -> Page {
+        let train = Trainer {
+            layers: vec![20, 10],
+            steps: Length::Steps(20),
+            pretrain: Length::Steps(5),
+            ..Trainer::default()
+        };
+        let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..Recipe::default() };
+        let source = Source::from(table);
+        let rows = recipe.prepare(&source).unwrap();
+        let kernel = recipe.kernel(&rows, None).unwrap();
+        let priors = kernel.priors(&rows).unwrap();
+        let model = recipe.train(&source, &rows, &kernel, priors.as_ref(), None, &mut ()).unwrap();
+        let times = [("training".to_owned(), Duration::from_millis(1500))];
+        let subject = Subject {
+            name: "</title><b>rows</b>",
+            model: &model,
+            rows: &rows,
+            priors: priors.as_ref(),
+            figures: &model.about().figures,
+            times: &times,
+            notes: &["a <b>note</b>".to_owned()],
+        };
+        settings.gather(&subject, &Silent).unwrap()
+    }
+
+    fn digits(rows: usize) -> Table {
+        sample::digits().select(&(0..rows).collect::<Vec<_>>())
+    }
+
+    /// Three features far apart in scale, and one that is always the same; classes and columns with signs in their names.
+    fn table() -> Table {
+        let x = Array2::from_shape_fn((120, 4), |(i, j)| match j {
+            0 => (i % 3) as f32 * 1000.0 + (i * 37 % 11) as f32,
+            1 => (i * 17 % 29) as f32 / 1000.0,
+            2 => (i * 7 % 13) as f32,
+            _ => 5.0,
+        });
+        let names = ["</script><b>a</b>", "b & c", "\"d\"", "<!-- e"].map(str::to_owned).to_vec();
+        let labels = Labels {
+            index: (0..120).map(|i| i % 3).collect(),
+            names: ["<i>x</i>", "y", "z"].map(str::to_owned).to_vec(),
+        };
+        Table { x, labels: Some(labels), names: Some(names), ..Table::default() }
+    }
+
+    #[test]
+    fn the_same_model_gives_the_same_page_and_it_has_every_section() {
+        let settings = Report { prices: vec![1.0], ..Report::default() };
+        let (a, b) = (page(&digits(300), &settings).html().unwrap(), page(&digits(300), &settings).html().unwrap());
+        assert_eq!(a, b);
+        for id in ["summary", "training", "map", "walks", "denoising", "kernels", "worst", "misaligned-rows"] {
+            assert!(a.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+        for words in [
+            "accuracy of a linear SVM on codes",
+            "on inputs",
+            "to the ideal kernel",
+            "training 1.5 s",
+            "validation, 45 rows",
+        ] {
+            assert!(a.contains(words), "{words}");
+        }
+        assert!(!a.contains("{{") && !a.contains("NaN"));
+    }
+
+    #[test]
+    fn names_from_data_never_become_markup() {
+        let html = page(&table(), &Report { prices: vec![1.0], ..Report::default() }).html().unwrap();
+        for markup in ["<b>a</b>", "<b>rows</b>", "<b>note</b>", "<i>x</i>", "<!-- e"] {
+            assert!(!html.contains(markup), "{markup}");
+        }
+        assert!(html.contains("&lt;b&gt;note&lt;/b&gt;") && html.contains("&lt;i&gt;x&lt;/i&gt;"));
+        let json = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+        assert!(!json.contains('<'));
+        let data: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(data["classes"][0], "<i>x</i>");
+        assert_eq!(data["looks"]["features"]["names"][0], "</script><b>a</b>");
+    }
+
+    #[test]
+    fn pictures_become_smaller_and_then_fewer_until_they_fit() {
+        let table = digits(300);
+        let bytes = |page: &Page| {
+            let of = |i: usize| match &page.sheets[i] {
+                Sheet::Pictures { png, .. } => png.len(),
+                Sheet::Features { .. } => panic!("digits are pictures"),
+            };
+            of(page.rows.original) + of(page.rows.restored)
+        };
+        let side = |page: &Page| match page.looks {
+            looks::Legend::Pictures { width, .. } => width,
+            looks::Legend::Features { .. } => 0,
+        };
+        let settings = Report { prices: vec![1.0], ..Report::default() };
+        let whole = page(&table, &settings);
+        assert_eq!((whole.rows.count, side(&whole)), (90, 28));
+        let smaller = page(&table, &Report { budget: bytes(&whole) * 3 / 4, ..settings.clone() });
+        assert!(smaller.rows.count == 90 && side(&smaller) < 28 && bytes(&smaller) <= bytes(&whole) * 3 / 4);
+        let fewer = page(&table, &Report { budget: bytes(&whole) / 8, ..settings });
+        assert!(fewer.rows.count < 90 && fewer.rows.count > 5 && side(&fewer) == 16, "{}", fewer.rows.count);
+        assert!(bytes(&fewer) <= bytes(&whole) / 6, "{} of {}", bytes(&fewer), bytes(&whole));
+    }
+
+    #[test]
+    fn settings_that_show_nothing_are_refused() {
+        for settings in [Report { points: 0, ..Report::default() }, Report { prices: vec![], ..Report::default() }] {
+            assert!(settings.check().is_err());
+        }
+    }
+}

@@ -17,12 +17,12 @@ function make(tag, className, text) {
   return element;
 }
 
-// About four significant digits.
-function short(value) {
+// About four significant digits, or three where there is little room.
+function short(value, digits = 4) {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
   const size = Math.abs(value);
-  const text = size < 1e-4 || size >= 1e6 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  const text = size < 1e-3 || size >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(digits)));
   return text.replace(/-/g, '−');
 }
 const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)} %`;
@@ -58,7 +58,7 @@ const rows = {
 };
 const labelled = rows.classes.length > 0;
 const className = (i) => (labelled ? data.classes[rows.classes[i]] : '');
-const rowName = (i) => `row ${rows.numbers[i]}${labelled ? `, ${className(i)}` : ''}`;
+const rowName = (i) => `row ${rows.numbers[i]}${labelled ? `, class ${className(i)}` : ''}`;
 function partOf(i) {
   for (const [name, count] of data.rows.parts) {
     if (i < count) return name;
@@ -163,7 +163,7 @@ function makeView(container, titles) {
         for (const column of columns) {
           const entry = column.find((e) => e.feature === feature);
           const cell = line.insertCell();
-          cell.textContent = entry ? short(entry.value) : '–';
+          cell.textContent = entry ? short(entry.value, 3) : '–';
           if (!entry) continue;
           const bar = cell.appendChild(make('span', 'bar'));
           bar.appendChild(make('i')).style.width = `${100 * entry.level}%`;

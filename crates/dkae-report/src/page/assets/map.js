@@ -53,8 +53,7 @@ function startMap() {
     if (i < 0 || i === chosen) return;
     chosen = i;
     nearest.show([sample(data.rows.original, i), sample(data.rows.restored, i)]);
-    const label = labelled ? `, class ${className(i)}` : '';
-    find('row-text').textContent = `Row ${rows.numbers[i]}${label}; ${partOf(i)} row, squared error ${short(rows.errors[i])}.`;
+    find('row-text').textContent = `${rowName(i)}; ${partOf(i)} row, squared error ${short(rows.errors[i])}`;
   }
 
   function pointAt(x, y) {
@@ -67,7 +66,6 @@ function startMap() {
   // Names of classes at the medians of their rows, moved apart where they would overlap.
   function nameClasses(context) {
     context.font = `700 14px ${colour('typeface')}`;
-    context.lineJoin = 'round';
     const placed = [];
     for (const k of present.filter((c) => !hidden.has(c))) {
       const own = [...Array(rows.count).keys()].filter((i) => rows.classes[i] === k);
@@ -84,29 +82,27 @@ function startMap() {
       }
       x = Math.min(Math.max(x, half + 2), size.width - half - 2);
       placed.push({ x, y, half });
-      mark(context, k, x - half + 6, y, 5, colour('paper'));
+      // On a chip of paper, so that marks behind it do not show through.
+      context.globalAlpha = 0.85;
+      context.fillStyle = colour('paper');
+      context.beginPath();
+      context.roundRect(x - half - 3, y - 10, 2 * half + 4, 20, 6);
+      context.fill();
+      context.globalAlpha = 1;
+      mark(context, k, x - half + 6, y, 5);
       context.textAlign = 'left';
       context.textBaseline = 'middle';
-      context.strokeStyle = colour('paper');
-      context.lineWidth = 4;
-      context.strokeText(name, x - half + 15, y);
       context.fillStyle = colour(`ink-${k % 12}`);
       context.fillText(name, x - half + 15, y);
     }
   }
 
-  function mark(context, k, x, y, radius, rim) {
+  function mark(context, k, x, y, radius, fill = classColour(k)) {
     context.save();
     context.translate(x, y);
     context.scale(radius / 10, radius / 10);
-    const shape = shapes[k];
-    if (rim) {
-      context.strokeStyle = rim;
-      context.lineWidth = 8;
-      context.stroke(shape);
-    }
-    context.fillStyle = context.markColour || classColour(k);
-    context.fill(shape);
+    context.fillStyle = fill;
+    context.fill(shapes[k]);
     context.restore();
   }
 
@@ -114,17 +110,14 @@ function startMap() {
     const { context, width, height } = sharp(canvas);
     size = { width, height };
     const radius = Math.min(6, (rows.count > 1500 ? 2.6 : 3.2) * Math.sqrt(Math.sqrt(view.zoom)) + 0.4);
-    const colours = present.map((k) => [k, classColour(k)]);
-    const known = new Map(colours);
+    const fills = Array.from({ length: 12 }, (_, k) => classColour(k));
     context.globalAlpha = rows.count > 300 ? 0.7 : 0.9;
     for (let i = 0; i < rows.count; i += 1) {
       if (!visible(i)) continue;
       const [px, py] = toScreen(xs[i], ys[i]);
       if (px < -8 || py < -8 || px > width + 8 || py > height + 8) continue;
-      context.markColour = known.get(classOf(i)) || classColour(0);
-      mark(context, classOf(i), px, py, radius);
+      mark(context, classOf(i), px, py, radius, fills[classOf(i) % 12]);
     }
-    context.markColour = undefined;
     context.globalAlpha = 1;
     nameClasses(context);
     if (chosen >= 0) {

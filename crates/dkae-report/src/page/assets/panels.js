@@ -125,7 +125,7 @@ function startWorst(map) {
     for (const { row, alignment, by_prior: prior, by_codes: codes } of data.worst.misaligned) {
       card(odd, row, ['row', 'nearest by prior', 'nearest by codes'],
         [row, prior, codes].map((i) => sample(data.rows.original, i)), rowName(row),
-        [`alignment ${alignment.toFixed(3)}; by the prior most like ${rowName(prior)}, by codes ${rowName(codes)}`]);
+        [`alignment ${alignment.toFixed(3)}; by the prior most like ${rowName(prior)}; by codes ${rowName(codes)}`]);
     }
   }
   reveal('worst');
