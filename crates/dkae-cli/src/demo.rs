@@ -7,7 +7,6 @@ use dkae::data::sample;
 use dkae::kernel::{KernelSpec, Pck};
 use dkae::recipe::{Recipe, Source};
 use dkae::train::{Length, Trainer};
-use dkae_report::page::Subject;
 use serde_json::{Value, json};
 
 use crate::fit::summary;
@@ -48,16 +47,8 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
         figures.iter().try_for_each(|path| figure::save(path, &sheet))?;
     }
     let page = flags.output.with_extension("html");
-    let subject = Subject {
-        name: "Handwritten digits",
-        model: &model,
-        rows: &prepared,
-        priors: priors.as_ref(),
-        figures: &model.about().figures,
-        times: &times,
-        notes: &[],
-    };
-    report::write(&page, &subject, recipe.seed, screen)?;
+    let fitted = (&model, &prepared, priors.as_ref());
+    report::after_fit(&page, "Handwritten digits", fitted, &times, recipe.seed, screen)?;
     let (mut text, mut value) = summary(&model);
     let files = [&flags.output, &page, &figures[0], &figures[1]].map(|path| path.display().to_string());
     text += &format!("\nwrote {} in {}", files.join(", "), seconds(start.elapsed()));

@@ -11,7 +11,6 @@ use dkae::kernel::Precomputed;
 use dkae::net::Model;
 use dkae::recipe::{RawRows, Recipe, Source};
 use dkae::train::Checkpoint;
-use dkae_report::page::Subject;
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
@@ -48,7 +47,9 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         fit(&settings, source, checkpoint.as_ref(), files, vec![reading], screen)
     });
     let model = match (model, &checkpoint) {
-        (Err(e), Some(checkpoint)) if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) => {
+        (Err(e), Some(checkpoint))
+            if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) && checkpoint.path.exists() =>
+        {
             let saved = checkpoint.path.display();
             return Err(
                 e.context(format!("stopped; progress is saved in {saved}; to resume, give the same command again"))
@@ -160,16 +161,9 @@ fn fit(
         checkpoint.remove()?;
     }
     if let Some(page) = files.page {
-        let subject = Subject {
-            name: &report::name(files.data),
-            model: &model,
-            rows: &prepared,
-            priors: priors.as_ref(),
-            figures: &model.about().figures,
-            times: &times,
-            notes: &[],
-        };
-        report::write(page, &subject, recipe.seed, screen)?;
+        let fitted = (&model, &prepared, priors.as_ref());
+        report::after_fit(page, &report::name(files.data), fitted, &times, recipe.seed, screen)
+            .with_context(|| format!("{} is saved, but not its page", files.output.display()))?;
     }
     Ok(model)
 }

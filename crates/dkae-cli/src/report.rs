@@ -7,6 +7,7 @@ use anyhow::Result;
 use dkae::Error;
 use dkae::data::atomic::AtomicFile;
 use dkae::data::split::Split;
+use dkae::kernel::Prior;
 use dkae::net::Model;
 use dkae::recipe::{Prepared, RawRows, Recipe, Source, measure};
 use dkae_report::page::{self, Subject};
@@ -103,8 +104,24 @@ fn show(
     Ok(figures)
 }
 
+/// A fitted model, its rows and their priors.
+type Fitted<'a> = (&'a Model, &'a Prepared, Option<&'a [Box<dyn Prior + 'a>; 3]>);
+
+/// The page of a model that was just fitted.
+pub fn after_fit(
+    path: &Path,
+    name: &str,
+    (model, rows, priors): Fitted,
+    times: &[(String, Duration)],
+    seed: u64,
+    screen: Screen,
+) -> Result<()> {
+    let subject = Subject { name, model, rows, priors, figures: &model.about().figures, times, notes: &[] };
+    write(path, &subject, seed, screen)
+}
+
 /// Computes the page and writes it.
-pub fn write(path: &Path, subject: &Subject, seed: u64, screen: Screen) -> Result<()> {
+fn write(path: &Path, subject: &Subject, seed: u64, screen: Screen) -> Result<()> {
     let settings = page::Report { seed, ..page::Report::default() };
     let page = screen.watched("report", |progress| settings.gather(subject, progress));
     let written = page.and_then(|page| page.save(path));
