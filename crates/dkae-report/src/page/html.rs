@@ -34,7 +34,7 @@ struct Script<'a> {
     #[serde(flatten)]
     page: &'a Page,
     shapes: Vec<String>,
-    scale: String,
+    colours: String,
 }
 
 impl Page {
@@ -112,8 +112,8 @@ impl Page {
     /// What the script reads.
     fn json(&self) -> Result<String> {
         let shapes = (0..self.classes.len().max(1)).map(|class| Shape::of(class).path(0.0, 0.0, 10.0)).collect();
-        let scale = theme::sequential().iter().flatten().map(|v| format!("{v:02x}")).collect();
-        let json = serde_json::to_string(&Script { page: self, shapes, scale })
+        let colours = theme::sequential().iter().flatten().map(|v| format!("{v:02x}")).collect();
+        let json = serde_json::to_string(&Script { page: self, shapes, colours })
             .map_err(|e| Error::Data(format!("the page's data: {e}")))?;
         // Inside a script element only `</script` and `<!--` mean something; without `<` there is neither.
         Ok(json.replace('<', "\\u003c"))
@@ -145,7 +145,7 @@ impl Page {
             let prior = prior.map_or(String::new(), |p| format!("; that of the prior is {p:.4}"));
             tile(
                 format!("{loss:.4}"),
-                "L_c of the codes to the ideal kernel",
+                "L_c of codes to the ideal kernel",
                 format!("the ideal kernel knows the classes{prior}"),
             );
         }
@@ -180,15 +180,16 @@ impl Page {
     fn map_text(&self) -> String {
         let parts: Vec<String> = self.rows.parts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let [a, b] = self.map.explained.map(|share| 100.0 * share);
+        let classes = if self.classes.is_empty() {
+            ""
+        } else {
+            " Colour and shape show the class, which training did not see unless the kernel is made of labels."
+        };
         format!(
-            "The codes of {} rows on their first two principal components, which carry {a:.0} % and {b:.0} % of the variance. \
-             {}",
+            "The codes of {} rows on their first two principal components, which carry {a:.0} % and {b:.0} % of the variance: \
+             the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
+             reconstruction.{classes}",
             parts.join(" and "),
-            if self.classes.is_empty() {
-                ""
-            } else {
-                "Colour and shape show the class, which training did not see unless the kernel is made of labels."
-            }
         )
     }
 

@@ -17,7 +17,7 @@ function startKernels() {
 
   // Low is the paper's colour: light on a light screen, dark on a dark one.
   const lookup = () => {
-    const list = data.scale.match(/.{6}/g).map((hex) => [0, 2, 4].map((c) => parseInt(hex.slice(c, c + 2), 16)));
+    const list = data.colours.match(/.{6}/g).map((hex) => [0, 2, 4].map((c) => parseInt(hex.slice(c, c + 2), 16)));
     return dark.matches ? list.reverse() : list;
   };
 
