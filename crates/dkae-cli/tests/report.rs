@@ -36,7 +36,7 @@ fn what_cannot_be_reported_on_is_refused_with_a_way_out() {
     assert_eq!(files(folder.path()), ["clouds.csv"]);
     done(folder.path(), &train);
     let message = refused(folder.path(), "report m.dkae clouds.csv", 1);
-    assert!(message.contains("--label"), "{message}");
+    assert!(message.contains("`kind`") && message.contains("label"), "{message}");
     let message = refused(folder.path(), "report m.dkae clouds.csv --label kind -o page", 2);
     assert!(message.contains(".html"), "{message}");
     refused(folder.path(), "report m.dkae none.csv", 1);

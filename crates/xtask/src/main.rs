@@ -81,7 +81,8 @@ fn browser() {
     };
     let install = [&["install", "-y", "-q", "--no-install-recommends"][..], &missing].concat();
     // The lists of packages may be old or, on a fresh machine, not there.
-    if !apt(&install) && !(apt(&["update", "-q"]) && apt(&install)) {
+    let installed = apt(&install) || apt(&["update", "-q"]) && apt(&install);
+    if !installed {
         eprintln!("== {} could not be installed: the report may not be tested in a browser", missing.join(" and "));
     }
 }

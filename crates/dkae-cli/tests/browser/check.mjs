@@ -153,10 +153,10 @@ try {
 
   // Worst rows lead to the map.
   for (const list of ['worst-rows', 'misaligned-rows']) {
-    const name = await tab.evaluate(`document.querySelector('#${list} .card:nth-child(3) b').textContent`);
+    const name = await tab.evaluate(`document.querySelector('#${list} .card:nth-child(3) .title').textContent`);
     await tab.click(`#${list} .card:nth-child(3)`);
     const text = await tab.evaluate("document.querySelector('#row-text').textContent");
-    check(text.startsWith(name), `a card of ${list} shows its row on the map: ${name}`);
+    check(name.startsWith('row ') && text.startsWith(`${name};`), `a card of ${list} shows its row on the map: ${name}`);
   }
   check(tab.errors.length === 0, `still no errors on the console: ${tab.errors.join('; ')}`);
 

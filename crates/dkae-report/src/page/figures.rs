@@ -152,7 +152,7 @@ mod tests {
             record(2, 2, 0.2, Some((0.2, 0.3))),
         ];
         assert_eq!(curves(&history, 2).len(), 4);
-        let plain: Vec<Record> = history.iter().cloned().map(|r| Record { code: 0.0, ..r }).collect();
+        let plain: Vec<Record> = history.iter().map(|r| Record { code: 0.0, ..r.clone() }).collect();
         assert_eq!(curves(&plain, 2).len(), 2);
         assert!(curves(&[], 2).is_empty());
     }

@@ -104,7 +104,7 @@ function startWorst(map) {
     button.type = 'button';
     const box = make('div');
     makeView(box, titles).show(samples);
-    button.append(...box.childNodes, make('b', '', title), ...lines.map((line) => make('span', 'small', line)));
+    button.append(...box.childNodes, make('b', 'title', title), ...lines.map((line) => make('span', 'small', line)));
     button.addEventListener('click', () => {
       find('map').scrollIntoView();
       map.goTo(row);
