@@ -99,7 +99,9 @@ try {
   await changes(['#map-canvas'], () => tab.click('#legend .none'), 'switching all off');
   await changes(['#map-canvas'], () => tab.click('#legend .all'), 'switching all on');
 
-  // Keys.
+  // Keys, from the middle: beyond its grid the decoder shows the rim.
+  await tab.box('#map-canvas');
+  await tab.mouse('mouseMoved', ...at(0.5, 0.5));
   await tab.evaluate("document.querySelector('#map-canvas').focus()");
   await changes(['#decoded', '#map-canvas'], () => tab.key('ArrowRight'), 'an arrow key');
   await changes(['#row', '#row-text'], () => tab.key('n'), 'the key N');
