@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fit::summary;
 use crate::flags::Demo;
 use crate::screen::{Screen, seconds};
-use crate::{figure, sheet};
+use crate::{figure, report, sheet};
 
 pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let start = Instant::now();
@@ -33,19 +33,27 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let source = Source::from(&digits);
     screen.say("5000 handwritten digits (MNIST), 28 x 28 pixels; the classes are used for the figures only");
     let prepared = recipe.prepare(&source)?;
+    let since = Instant::now();
     let kernel = screen.timed("fitting the probabilistic cluster kernel", || recipe.kernel(&prepared, None))?;
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    let mut times = vec![("kernel".to_owned(), since.elapsed())];
+    let since = Instant::now();
     let model = recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut screen.training())?;
+    times.push(("training".to_owned(), since.elapsed()));
     model.save(&flags.output)?;
     let figures = ["svg", "png"].map(|extension| flags.output.with_extension(extension));
     if let Some([_, _, test]) = &priors {
         let sheet = screen.timed("drawing", || sheet::draw(&model, &prepared, &**test))?;
         figures.iter().try_for_each(|path| figure::save(path, &sheet))?;
     }
+    let page = flags.output.with_extension("html");
+    let fitted = (&model, &prepared, priors.as_ref());
+    report::after_fit(&page, "Handwritten digits", fitted, &times, recipe.seed, screen)?;
     let (mut text, mut value) = summary(&model);
-    let files = [&flags.output, &figures[0], &figures[1]].map(|path| path.display().to_string());
+    let files = [&flags.output, &page, &figures[0], &figures[1]].map(|path| path.display().to_string());
     text += &format!("\nwrote {} in {}", files.join(", "), seconds(start.elapsed()));
     value["model"] = json!(flags.output);
+    value["report"] = json!(page);
     value["sheet"] = json!(figures);
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))

@@ -1,7 +1,7 @@
 //! `dkae fit`: rows in a file to a model in a file.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use dkae::Error;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Fit;
 use crate::inspect::{NO_HEADER, header};
+use crate::report;
 use crate::screen::{Screen, seconds};
 use crate::settings::Settings;
 
@@ -36,23 +37,19 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         0 => None,
         every => Some(Checkpoint { path: beside(output, "checkpoint"), every }),
     };
-    let model = match sparse(&flags.data, &settings.data, &settings.recipe)? {
-        true => {
-            let table = screen.timed("reading", || svmlight::read_sparse(&flags.data[0], &settings.data))?;
-            fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
-        }
-        false => {
-            let table = screen.timed("reading", || read_many(&flags.data, &settings.data))?;
-            match header(&flags.data[0], settings.data.format, &table)? {
-                Some(true) => screen.say("the first row names the columns"),
-                Some(false) => screen.say(NO_HEADER),
-                None => {}
-            }
-            fit(&settings, &Source::from(&table), checkpoint.as_ref(), screen)
-        }
-    };
+    let page = flags.report.as_ref().map(|path| path.clone().unwrap_or_else(|| output.with_extension("html")));
+    if let Some(page) = &page {
+        report::check_name("report", page)?;
+    }
+    let model = with_rows(&flags.data, &settings.data, &settings.recipe, screen, |source, reading| {
+        let reading = ("reading".to_owned(), reading);
+        let files = Files { data: &flags.data, output, page: page.as_deref() };
+        fit(&settings, source, checkpoint.as_ref(), files, vec![reading], screen)
+    });
     let model = match (model, &checkpoint) {
-        (Err(e), Some(checkpoint)) if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) => {
+        (Err(e), Some(checkpoint))
+            if e.downcast_ref().is_some_and(|e| matches!(e, Error::Interrupted)) && checkpoint.path.exists() =>
+        {
             let saved = checkpoint.path.display();
             return Err(
                 e.context(format!("stopped; progress is saved in {saved}; to resume, give the same command again"))
@@ -60,13 +57,13 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         }
         (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
     };
-    model.save(output)?;
-    if let Some(checkpoint) = &checkpoint {
-        checkpoint.remove()?;
-    }
     let (mut text, mut value) = summary(&model);
-    text += &format!("\nwrote {} in {}", output.display(), seconds(start.elapsed()));
+    let also = page.as_ref().map_or(String::new(), |page| format!(", {}", page.display()));
+    text += &format!("\nwrote {}{also} in {}", output.display(), seconds(start.elapsed()));
     value["model"] = json!(output);
+    if let Some(page) = &page {
+        value["report"] = json!(page);
+    }
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
 }
@@ -78,6 +75,28 @@ pub fn about_rows(error: anyhow::Error, files: &[PathBuf]) -> anyhow::Error {
         (true, Some(file)) => error.context(file.display().to_string()),
         _ => error,
     }
+}
+
+/// Reads rows, and hands them over with the time that took.
+pub fn with_rows<T>(
+    paths: &[PathBuf],
+    options: &ReadOptions,
+    recipe: &Recipe,
+    screen: Screen,
+    work: impl FnOnce(&Source, Duration) -> Result<T>,
+) -> Result<T> {
+    let start = Instant::now();
+    if sparse(paths, options, recipe)? {
+        let table = screen.timed("reading", || svmlight::read_sparse(&paths[0], options))?;
+        return work(&Source::from(&table), start.elapsed());
+    }
+    let table = screen.timed("reading", || read_many(paths, options))?;
+    match header(&paths[0], options.format, &table)? {
+        Some(true) => screen.say("the first row names the columns"),
+        Some(false) => screen.say(NO_HEADER),
+        None => {}
+    }
+    work(&Source::from(&table), start.elapsed())
 }
 
 /// Word counts that are to be reduced stay sparse: a dense table of them may not fit.
@@ -98,7 +117,22 @@ pub fn beside(path: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
-fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, screen: Screen) -> Result<Model> {
+/// What is read and written.
+struct Files<'a> {
+    data: &'a [PathBuf],
+    output: &'a Path,
+    page: Option<&'a Path>,
+}
+
+/// Fits and saves; the page comes last, so that nothing that goes wrong with it costs the model.
+fn fit(
+    settings: &Settings,
+    source: &Source,
+    checkpoint: Option<&Checkpoint>,
+    files: Files,
+    mut times: Vec<(String, Duration)>,
+    screen: Screen,
+) -> Result<Model> {
     let recipe = &settings.recipe;
     let prepared = recipe.prepare(source)?;
     let [train, validation, test] = prepared.parts.each_ref().map(|x| x.nrows());
@@ -107,14 +141,28 @@ fn fit(settings: &Settings, source: &Source, checkpoint: Option<&Checkpoint>, sc
         prepared.parts[0].ncols()
     ));
     let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
+    let start = Instant::now();
     let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
     let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    times.push(("kernel".into(), start.elapsed()));
+    let start = Instant::now();
     let mut observer = screen.training();
-    Ok(recipe.train(source, &prepared, &kernel, priors.as_ref(), checkpoint, &mut observer)?)
+    let model = recipe.train(source, &prepared, &kernel, priors.as_ref(), checkpoint, &mut observer)?;
+    times.push(("training".into(), start.elapsed()));
+    model.save(files.output)?;
+    if let Some(checkpoint) = checkpoint {
+        checkpoint.remove()?;
+    }
+    if let Some(page) = files.page {
+        let fitted = (&model, &prepared, priors.as_ref());
+        report::after_fit(page, &report::name(files.data), fitted, &times, recipe.seed, screen)
+            .with_context(|| format!("{} is saved, but not its page", files.output.display()))?;
+    }
+    Ok(model)
 }
 
 /// A kernel matrix from a file of any format.
-fn read_matrix(path: &Path) -> Result<Precomputed> {
+pub fn read_matrix(path: &Path) -> Result<Precomputed> {
     let mut source = stream::open(path, &ReadOptions::default())?;
     let mut blocks = Vec::new();
     while let Some(block) = source.next_block(1000)? {

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   dkae demo                                      train on the embedded digits and look at the result
   dkae fit rows.csv --label class -o my.dkae     train on a table
+  dkae report my.dkae rows.csv --label class     what it learned, as one HTML page
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --model my.dkae         a linear SVM on the codes
@@ -70,6 +71,8 @@ pub enum Command {
     Walk(Walk),
     /// Cluster rows by k-means on their codes
     Cluster(Cluster),
+    /// Show what a model learned, as one HTML page
+    Report(Report),
     /// Tell classes apart, by the rows themselves or by their codes
     Classify(Box<Classify>),
     /// Run the experiments of the paper: every table and figure
@@ -107,6 +110,7 @@ impl Command {
             Command::Denoise(d) => (Some(&d.output), [&d.model, &d.data].into_iter().chain(&d.fit).collect()),
             Command::Walk(w) => (Some(&w.output), vec![&w.model, &w.data]),
             Command::Cluster(c) => (Some(&c.output), vec![&c.model, &c.data]),
+            Command::Report(r) => (r.output.as_ref(), r.data.iter().chain([&r.model]).chain(&r.prior).collect()),
             _ => return Ok(()),
         };
         let real = |path: &PathBuf| path.canonicalize().ok().filter(|path| path.is_file());
@@ -124,10 +128,10 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  dkae demo                    writes digits.dkae, digits.svg and digits.png in the current folder
-  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae, /tmp/d.svg and /tmp/d.png")]
+  dkae demo                    writes digits.dkae, .html, .svg and .png in the current folder
+  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae, .html, .svg and .png")]
 pub struct Demo {
-    /// Where to write the model; the figure goes beside it, as SVG and PNG
+    /// Where to write the model; the report (HTML) and the figure (SVG and PNG) go beside it
     #[arg(short, long, value_name = "MODEL", default_value = "digits.dkae")]
     pub output: PathBuf,
     /// Seed of everything random
@@ -182,6 +186,7 @@ pub struct Reading {
 #[command(after_help = "\
 Examples:
   dkae fit rows.csv --label class -o my.dkae
+  dkae fit rows.csv --label class -o my.dkae --report     a page of what was learned, in my.html
   dkae fit train-images-idx3-ubyte.gz --take 20000 --seed 0 -o mnist.dkae
   dkae fit clouds.csv.gz --label label --drop-label 0 --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
   dkae fit counts.svm.gz --tfidf --svd 20 --scale standard -o texts.dkae
@@ -198,6 +203,9 @@ pub struct Fit {
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL", required_unless_present = "write_config")]
     pub output: Option<PathBuf>,
+    /// Write a page that shows what was learned, too [default name: the model's, with .html]
+    #[arg(long, value_name = "PAGE.html", num_args = 0..=1, conflicts_with = "write_config")]
+    pub report: Option<Option<PathBuf>>,
     /// Settings as a TOML file; flags go before it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -527,6 +535,31 @@ pub struct Cluster {
     /// Seed of the starts
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dkae report my.dkae rows.csv --label class                     writes my.html
+  dkae report mnist.dkae train-images-idx3-ubyte.gz -o page.html
+
+Give the rows that the model was trained on, read as they were then: the page shows those that were held out from training.
+With other rows it shows those, and says so. The page is one file; open it in any browser, no network is needed.")]
+pub struct Report {
+    /// The model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The rows; several files of the same kind are put one after another
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Vec<PathBuf>,
+    /// Where to write the page [default: the model's name, with .html]
+    #[arg(short, long, value_name = "PAGE.html")]
+    pub output: Option<PathBuf>,
+    /// The kernel matrix of all rows, for a model that was fitted with --prior
+    #[arg(long, value_name = "FILE")]
+    pub prior: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
 }

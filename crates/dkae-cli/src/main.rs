@@ -14,6 +14,7 @@ mod flags;
 mod inspect;
 mod kernel;
 mod manual;
+mod report;
 mod reproduce;
 mod rows;
 mod screen;
@@ -82,6 +83,7 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
         Command::Denoise(denoise) => denoise::run(denoise, screen),
         Command::Walk(walk) => walk::run(walk, screen),
         Command::Cluster(cluster) => cluster::run(cluster, screen),
+        Command::Report(report) => report::run(report, screen),
         Command::Classify(classify) => classify::run(classify, screen),
         Command::Reproduce(reproduce) => reproduce::run(reproduce, screen),
         Command::Completions { shell } => {

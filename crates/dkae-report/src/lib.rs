@@ -2,8 +2,8 @@
 //!
 //! Plain data in (arrays, slices, strings), a [`Figure`] out: picture grids ([`images`]), kernel matrices ([`kernel`]),
 //! line charts ([`curves`]), bars ([`bars`]), dots ([`dots`]), 2-D maps ([`scatter`]), and several of these on one sheet
-//! ([`panel`]). All share one
-//! [`theme`]. Nothing here trains, prints or opens a window.
+//! ([`panel`]). All share one [`theme`]. [`page`] puts what a model learned into one HTML file. Nothing here trains, prints
+//! or opens a window.
 //!
 //! The SVG is written by hand. A plotting crate would give axes and lines, but not what these figures are made of:
 //! class labels at the curves' ends and the classes' medians, pixel-exact pictures, kernels with class edges. And
@@ -28,6 +28,7 @@ mod error;
 mod figure;
 pub mod images;
 pub mod kernel;
+pub mod page;
 pub mod panel;
 pub mod scatter;
 mod svg;

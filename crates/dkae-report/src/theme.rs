@@ -36,6 +36,9 @@ pub const AXIS: &str = "#8b949e";
 /// Grid lines.
 pub const GRID: &str = "#e8eaed";
 
+/// What stands for paper, ink, muted ink, axes and grid on a dark screen, in this order.
+pub const DARK: [&str; 5] = ["#161b22", "#e6edf3", "#a3adb8", "#6e7681", "#30363d"];
+
 type Rgb = [u8; 3];
 
 const PALETTE: [Rgb; 12] = [
@@ -53,9 +56,30 @@ const PALETTE: [Rgb; 12] = [
     [0x00, 0x5f, 0x63], // dark teal
 ];
 
+/// The same classes on a dark screen: light enough for text, near black turned near white.
+const DARK_PALETTE: [Rgb; 12] = [
+    [0x4d, 0xa3, 0xe0], // blue
+    [0xf0, 0xb4, 0x2a], // orange
+    [0x2f, 0xc2, 0x98], // green
+    [0xf0, 0x7f, 0x33], // vermilion
+    [0xe0, 0x97, 0xc0], // pink
+    [0x8c, 0xd0, 0xf5], // sky
+    [0xf0, 0xf0, 0xf0], // near white
+    [0xd0, 0xc0, 0x30], // olive
+    [0xa9, 0x8c, 0xf0], // violet
+    [0xc8, 0x8c, 0x4a], // brown
+    [0x98, 0xa2, 0xad], // grey
+    [0x3f, 0xa9, 0xad], // teal
+];
+
 /// The colour of a class or a curve, for marks and lines. Repeats after twelve.
 pub fn colour(class: usize) -> String {
     hex(PALETTE[class % PALETTE.len()])
+}
+
+/// The colour of a class or a curve on a dark screen, for marks, lines and text.
+pub fn dark_colour(class: usize) -> String {
+    hex(DARK_PALETTE[class % DARK_PALETTE.len()])
 }
 
 /// The same colour, darkened where needed so that text in it reads on paper (contrast of 4.5, WCAG 2 level AA).
@@ -73,8 +97,13 @@ fn hex([r, g, b]: Rgb) -> String {
 
 /// The contrast ratio of WCAG 2.
 fn contrast_with_white(rgb: Rgb) -> f64 {
+    1.05 / (light(rgb) + 0.05)
+}
+
+/// The relative luminance of WCAG 2.
+fn light(rgb: Rgb) -> f64 {
     let [r, g, b] = rgb.map(linear);
-    1.05 / (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05)
+    0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
 /// An sRGB value as a share of light.
@@ -249,6 +278,16 @@ mod tests {
         }
         // Marks need a contrast of 2 at least to be seen at all.
         assert!(PALETTE.iter().all(|&rgb| contrast_with_white(rgb) > 2.0));
+    }
+
+    #[test]
+    fn class_colours_and_inks_read_on_a_dark_screen() {
+        let rgb = |hex: &str| [1, 3, 5].map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+        let paper = light(rgb(DARK[0])) + 0.05;
+        for text in DARK_PALETTE.into_iter().chain([rgb(DARK[1]), rgb(DARK[2])]) {
+            assert!((light(text) + 0.05) / paper >= 4.5, "{text:?}");
+        }
+        assert_eq!((0..12).map(dark_colour).collect::<std::collections::BTreeSet<_>>().len(), 12);
     }
 
     #[test]

@@ -108,11 +108,17 @@ impl<'a> From<&'a SparseTable> for Source<'a> {
 }
 
 impl RawRows<'_> {
-    fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         match self {
             RawRows::Dense(x) => x.nrows(),
             RawRows::Sparse(x) => x.nrows(),
         }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -126,6 +132,19 @@ pub struct Prepared {
     pub labels: Option<[Labels; 3]>,
     /// How they were prepared.
     pub preparation: Preparation,
+}
+
+impl Prepared {
+    /// The parts of `split`, prepared by maps that were fitted before: a model's own.
+    pub fn by(preparation: &Preparation, source: &Source, split: Split) -> Result<Prepared> {
+        let rows = [&split.train, &split.validation, &split.test];
+        let [a, b, c] = rows.map(|rows| match &source.x {
+            RawRows::Dense(x) => preparation.apply(x.select(Axis(0), rows).view()),
+            RawRows::Sparse(x) => preparation.apply_sparse(&x.select(rows)),
+        });
+        let labels = source.labels.map(|labels| rows.map(|rows| labels.select(rows)));
+        Ok(Prepared { parts: [a?, b?, c?], labels, preparation: preparation.clone(), split })
+    }
 }
 
 /// A kernel fitted on the training part, able to make the prior of each part.
@@ -313,8 +332,8 @@ impl Recipe {
 }
 
 /// Both losses on each part, and with labels how far the codes' kernel and the prior are from the ideal one on the test
-/// part; on at most the first [`MEASURED`] rows of each.
-fn measure(
+/// part; on at most the first 4000 rows of each.
+pub fn measure(
     model: &Model,
     prepared: &Prepared,
     priors: Option<&[Box<dyn Prior + '_>; 3]>,

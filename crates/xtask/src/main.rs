@@ -3,7 +3,7 @@
 //! `cargo xtask test` runs every test, those of the Python package too; `cargo xtask ci` runs what must pass before a change
 //! lands: formatting, lints and documentation without warnings, then every test. `cargo xtask wheel` builds the Python
 //! package for others to install. All do their own set-up; they need cargo, a C compiler and, for Python, Python 3.10 or
-//! newer and the packages that pip fetches.
+//! newer, the packages that pip fetches, Node and Chromium.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -44,6 +44,7 @@ fn check() -> bool {
 /// All tests, optimised: numerics in plain loops are too slow otherwise, and the build is shared with the command.
 fn test() -> bool {
     let python = python();
+    browser();
     let environment: Vec<(&str, &str)> = python.iter().map(|path| ("DKAE_PYTHON", path.as_str())).collect();
     cargo("tests", &["test", "--workspace", "--release", "--locked"], &environment) && package()
 }
@@ -116,6 +117,30 @@ fn python() -> Option<String> {
         eprintln!("== no Python with safetensors could be set up: the test that loads a model there will be skipped");
     }
     made.then(|| python.to_string_lossy().into_owned())
+}
+
+/// Chromium and Node, for the tests of the report: installed where this is Debian or the like and we may. Where they
+/// cannot be had the tests say that they are skipped, or fail where `CI` or `DKAE_REQUIRE_BROWSER` asks for them.
+fn browser() {
+    let works = |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    let missing: Vec<&str> = [("chromium", "chromium"), ("node", "nodejs")]
+        .into_iter()
+        .filter_map(|(program, package)| (!works(&program)).then_some(package))
+        .collect();
+    if missing.is_empty() || std::env::var_os("DKAE_CHROMIUM").is_some() {
+        return;
+    }
+    eprintln!("== installing {} for the tests of the report", missing.join(" and "));
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments).status().is_ok_and(|status| status.success())
+    };
+    let install = [&["install", "-y", "-q", "--no-install-recommends"][..], &missing].concat();
+    // The lists of packages may be old or, on a fresh machine, not there.
+    let installed = apt(&install) || apt(&["update", "-q"]) && apt(&install);
+    if !installed {
+        eprintln!("== {} could not be installed: the report may not be tested in a browser", missing.join(" and "));
+    }
 }
 
 /// Runs cargo and says what failed.

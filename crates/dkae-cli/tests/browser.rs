@@ -1,0 +1,123 @@
+//! The report in a real browser: Chromium, headless, driven by `browser/check.mjs`, which needs nothing but Node.
+//!
+//! `cargo xtask test` installs both where it can. Where they are missing the tests are skipped with a line that says so,
+//! but never where `CI` is `true` or `DKAE_REQUIRE_BROWSER` is `1`.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{clouds, dkae, run, stderr};
+use dkae::data::sample;
+
+/// The browser, when there is one and Node to drive it.
+fn chromium() -> Option<String> {
+    let works = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
+    let given = std::env::var("DKAE_CHROMIUM").ok();
+    let known = ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned);
+    let found = given.into_iter().chain(known).find(|program| works(program));
+    if let (Some(found), true) = (found, works("node")) {
+        return Some(found);
+    }
+    let required = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
+    assert!(
+        !required("CI", "true") && !required("DKAE_REQUIRE_BROWSER", "1"),
+        "the tests of the report need chromium and node: apt-get install chromium nodejs"
+    );
+    println!("skipped: no chromium or no node, so the report is not tested in a browser");
+    None
+}
+
+/// Runs the checks on a page; `mode` is empty for all of them.
+fn check(chromium: &str, page: &Path, mode: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).arg(page).arg(chromium).args((!mode.is_empty()).then_some(mode));
+    let output = command.output().expect("node starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", stderr(&output));
+    assert!(mode == "loads" || text.trim_end().ends_with(" checks"), "the checks did not come to their end: {text}");
+}
+
+/// Arguments with spaces in them.
+fn done(folder: &Path, arguments: &[&str]) {
+    let output = dkae().current_dir(folder).args(arguments).output().expect("the command starts");
+    assert!(output.status.success(), "dkae {arguments:?}: {}", stderr(&output));
+}
+
+const QUICK: [&str; 6] = ["--steps", "60", "--pretrain", "10", "--restarts", "2"];
+
+/// What the script of a page reads.
+fn data(page: &Path) -> String {
+    let html = std::fs::read_to_string(page).unwrap();
+    let start = html.split("id=\"data\">").nth(1).expect("the page has data");
+    start.split("</script>").next().unwrap().to_owned()
+}
+
+#[test]
+fn a_page_of_pictures_does_what_it_promises() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let digits = sample::digits().select(&(0..900).collect::<Vec<_>>());
+    let mut idx = vec![0, 0, 8, 3];
+    [900u32, 28, 28].iter().for_each(|n| idx.extend(n.to_be_bytes()));
+    idx.extend(digits.x.iter().map(|&v| v as u8));
+    std::fs::write(folder.path().join("digits.idx"), idx).unwrap();
+    let names: Vec<String> = digits.labels.unwrap().index.iter().map(|l| format!("digit {l}\n")).collect();
+    std::fs::write(folder.path().join("names.txt"), names.concat()).unwrap();
+    let fit = ["fit", "digits.idx", "--labels-file", "names.txt", "--layers", "60,30", "-o", "m.dkae", "--report"];
+    done(folder.path(), &[&fit[..], &QUICK].concat());
+    check(&chromium, &folder.path().join("m.html"), "");
+}
+
+#[test]
+fn names_with_html_are_text_and_a_page_made_later_is_the_same() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(clouds(folder.path(), 400)).unwrap();
+    // Columns, labels and the file itself are called what would be elements, would end the script, or would run.
+    let text = text
+        .replace("a,b,c,", "<b class=injected>a</b>,<img src=x onerror=injected=1>,</script><b class=injected>,")
+        .replace("red", "<b class=injected>red</b>")
+        .replace("green", "<img src=x onerror=injected=1>")
+        .replace("blue", "</script><script>injected=1</script><!--<script>");
+    let file = "<b class=injected>.csv";
+    std::fs::write(folder.path().join(file), text).unwrap();
+    let fit = ["fit", file, "--label", "kind", "-o", "m.dkae", "--report", "page.html"];
+    done(folder.path(), &[&fit[..], &QUICK].concat());
+    check(&chromium, &folder.path().join("page.html"), "");
+
+    // From the model and the same rows alone.
+    done(folder.path(), &["report", "m.dkae", file, "--label", "kind"]);
+    assert_eq!(data(&folder.path().join("m.html")), data(&folder.path().join("page.html")));
+    assert!(!std::fs::read_to_string(folder.path().join("m.html")).unwrap().contains("class=\"note\""));
+
+    // Other rows are reported on too, and the page says that they are others.
+    std::fs::rename(clouds(folder.path(), 333), folder.path().join("others.csv")).unwrap();
+    let text = std::fs::read_to_string(folder.path().join("others.csv")).unwrap();
+    let rest = text.split_once('\n').unwrap().1;
+    std::fs::write(folder.path().join("others.csv"), rest).unwrap();
+    done(folder.path(), &["report", "m.dkae", "others.csv", "--label", "last", "-o", "others.html"]);
+    check(&chromium, &folder.path().join("others.html"), "");
+    assert!(std::fs::read_to_string(folder.path().join("others.html")).unwrap().contains("class=\"note\""));
+}
+
+#[test]
+fn a_page_without_labels_and_without_a_kernel_has_what_remains() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 300);
+    let quick = QUICK.join(" ");
+    for (model, more, kernels) in
+        [("plain", "--lambda 0 --steps 60 --pretrain 10", false), ("unlabelled", quick.as_str(), true)]
+    {
+        let output = run(folder.path(), &format!("fit clouds.csv --skip kind -o {model}.dkae --report {more}"));
+        assert!(output.status.success(), "{}", stderr(&output));
+        let page = folder.path().join(format!("{model}.html"));
+        check(&chromium, &page, "loads");
+        let html = std::fs::read_to_string(&page).unwrap();
+        assert_eq!(html.contains("<section id=\"kernels\""), kernels, "{model}");
+        assert!(!html.contains("linear SVM"), "{model}");
+    }
+}

@@ -1,0 +1,184 @@
+// What every panel uses: the data, the theme's colours, and rows as pictures or as tables of features.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const find = (id) => document.getElementById(id);
+
+// Numbers come as little-endian bytes in base64.
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const u16 = (text) => new Uint16Array(bytes(text).buffer);
+const u32 = (text) => new Uint32Array(bytes(text).buffer);
+const f32 = (text) => new Float32Array(bytes(text).buffer);
+
+// An element with text in it: text from data never becomes markup.
+function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// About four significant digits, or three where there is little room.
+function short(value, digits = 4) {
+  if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  const text = size < 1e-3 || size >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(digits)));
+  return text.replace(/-/g, '−');
+}
+const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)} %`;
+
+// Colours of the theme, in light or dark as the screen is.
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const classColour = (k) => colour(`class-${k % 12}`);
+// Marks of classes, of radius 10.
+const shapes = data.shapes.map((d) => new Path2D(d));
+// What is drawn on canvases is drawn again when their size or the colours change.
+const redraw = [];
+dark.addEventListener('change', () => redraw.forEach((draw) => draw()));
+
+// A canvas as sharp as the screen: its drawing context, and its size in CSS pixels.
+function sharp(canvas) {
+  const { width, height } = canvas.getBoundingClientRect();
+  const ratio = devicePixelRatio || 1;
+  const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  const context = canvas.getContext('2d');
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return { context, width, height, ratio };
+}
+
+// The rows on the page.
+const rows = {
+  count: data.rows.count,
+  numbers: u32(data.rows.numbers),
+  classes: u16(data.rows.classes),
+  errors: f32(data.rows.errors),
+};
+const labelled = rows.classes.length > 0;
+const className = (i) => (labelled ? data.classes[rows.classes[i]] : '');
+const rowName = (i) => `row ${rows.numbers[i]}${labelled ? `, class ${className(i)}` : ''}`;
+function partOf(i) {
+  for (const [name, count] of data.rows.parts) {
+    if (i < count) return name;
+    i -= count;
+  }
+  return '';
+}
+
+const pictures = data.looks.pictures;
+const features = data.looks.features;
+
+// Sheets as they are used: pixels of all pictures, or features and values of all rows.
+const sheets = [];
+async function openSheets() {
+  for (const sheet of data.sheets) {
+    if (sheet.pictures) {
+      const { png, columns } = sheet.pictures;
+      const image = new Image();
+      image.src = `data:image/png;base64,${png}`;
+      await image.decode();
+      const canvas = make('canvas');
+      [canvas.width, canvas.height] = [image.width, image.height];
+      const context = canvas.getContext('2d', { willReadFrequently: true });
+      context.drawImage(image, 0, 0);
+      sheets.push({ columns, across: image.width, pixels: context.getImageData(0, 0, image.width, image.height).data });
+    } else {
+      const { features: which, values, width } = sheet.features;
+      sheets.push({ width, which: u16(which), values: u16(values) });
+    }
+  }
+}
+
+// A sample is what a panel shows: places on a sheet with weights that sum to one.
+const sample = (sheet, index) => ({ sheet, places: [[index, 1]] });
+
+function paint(canvas, { sheet, places }) {
+  const { columns, across, pixels } = sheets[sheet];
+  const { width, height } = pictures;
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(width, height);
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const at = 4 * (y * width + x);
+      for (const [index, weight] of places) {
+        const from = 4 * ((Math.floor(index / columns) * height + y) * across + (index % columns) * width + x);
+        for (let c = 0; c < 3; c += 1) image.data[at + c] += Math.round(weight * pixels[from + c]);
+      }
+      image.data[at + 3] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+// Features of a sample: places in the list of features, and values.
+function listed({ sheet, places }) {
+  const { width, which, values } = sheets[sheet];
+  const own = which.length !== width;
+  return Array.from({ length: width }, (_, j) => {
+    const feature = own ? which[places[0][0] * width + j] : which[j];
+    const [low, high] = [features.low[feature], features.high[feature]];
+    const level = places.reduce((sum, [index, weight]) => sum + weight * values[index * width + j], 0) / 65535;
+    return { feature, value: low + level * (high - low), level };
+  });
+}
+
+function pictureCanvas(title) {
+  const canvas = make('canvas', 'picture');
+  [canvas.width, canvas.height] = [pictures.width, pictures.height];
+  canvas.setAttribute('role', 'img');
+  canvas.setAttribute('aria-label', title);
+  return canvas;
+}
+
+// A place for samples side by side, one for each title: pictures, or columns of a table. `show` takes the samples.
+function makeView(container, titles) {
+  container.replaceChildren();
+  if (pictures) {
+    const box = container.appendChild(make('div', 'views'));
+    const canvases = titles.map((title) => {
+      const figure = box.appendChild(make('figure'));
+      const canvas = figure.appendChild(pictureCanvas(title));
+      if (title) figure.appendChild(make('figcaption', '', title));
+      return canvas;
+    });
+    return { show: (samples) => samples.forEach((s, i) => s && paint(canvases[i], s)) };
+  }
+  const table = container.appendChild(make('table', 'features'));
+  const head = table.createTHead().insertRow();
+  for (const title of ['feature', ...titles]) {
+    const cell = head.appendChild(make('th', '', title));
+    cell.scope = 'col';
+  }
+  const body = table.createTBody();
+  return {
+    show(samples) {
+      const columns = samples.map(listed);
+      body.replaceChildren();
+      // The row's own features lead; a column with other features shows a value where it has one.
+      for (const { feature } of columns[0]) {
+        const line = body.insertRow();
+        line.appendChild(make('th', '', features.names[feature])).scope = 'row';
+        for (const column of columns) {
+          const entry = column.find((e) => e.feature === feature);
+          const cell = line.insertCell();
+          cell.textContent = entry ? short(entry.value, 3) : '–';
+          if (!entry) continue;
+          const bar = cell.appendChild(make('span', 'bar'));
+          bar.appendChild(make('i')).style.width = `${100 * entry.level}%`;
+          const [low, high] = [features.low[feature], features.high[feature]];
+          const mean = high > low ? (features.mean[feature] - low) / (high - low) : 0;
+          if (mean >= 0 && mean <= 1) bar.appendChild(make('b')).style.left = `${100 * mean}%`;
+        }
+      }
+    },
+  };
+}
+
+// A panel that works takes the place of its figure.
+const reveal = (id) => {
+  const section = find(id);
+  section.querySelectorAll('.live').forEach((live) => { live.hidden = false; });
+  section.classList.add('is-live');
+};

@@ -1,0 +1,565 @@
+//! One self-contained HTML page that shows what a model learned.
+//!
+//! Two steps, so that each can be read and tested by itself: [`Report::gather`] computes everything the page shows and
+//! puts it into a plain [`Page`]; [`Page::html`] fills the template (`assets/`: one HTML, one CSS and a few JavaScript
+//! files, all embedded). The page needs no network and no server. It carries
+//!
+//! - pictures of rows as PNG sprite sheets, other rows as their largest features in 16 bits;
+//! - a grid of decoded points of the plane of the map, which the page interpolates: the inverse map, live;
+//! - decoded walks, denoised examples, and the lower triangles of both kernels in 16 bits.
+//!
+//! Without JavaScript the figures of this crate stand in place of the live ones; on paper too.
+//!
+//! What decides the size of the page is the pictures of rows. They are made smaller, and then fewer, until they fit
+//! [`Report::budget`].
+
+mod classify;
+mod denoise;
+mod figures;
+mod html;
+mod kernels;
+mod looks;
+mod pack;
+mod space;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dkae::code::Pca;
+use dkae::data::Shape;
+use dkae::data::scale::Scale;
+use dkae::kernel::Prior;
+use dkae::net::{Model, Record};
+use dkae::progress::Progress;
+use dkae::recipe::Prepared;
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use serde::Serialize;
+
+use crate::{Error, Result};
+use classify::Accuracies;
+use denoise::Denoising;
+use figures::{Line, gallery};
+use kernels::{Groups, Kernels, Misaligned};
+use looks::{Choice, Looks, Sheet};
+use pack::Packed;
+use space::{Map, Walks};
+
+/// What a page is about: a model, the rows it was trained on and held out from, and what is known besides.
+pub struct Subject<'a> {
+    /// What the data are called, as a file name.
+    pub name: &'a str,
+    /// The model.
+    pub model: &'a Model,
+    /// The rows in their parts, prepared for the model.
+    pub rows: &'a Prepared,
+    /// The prior of each part, when there is one.
+    pub priors: Option<&'a [Box<dyn Prior + 'a>; 3]>,
+    /// Losses by name, such as `test.reconstruction`; those of [`dkae::net::About`] when the rows are the model's own.
+    pub figures: &'a BTreeMap<String, f64>,
+    /// How long things took, as far as is known.
+    pub times: &'a [(String, Duration)],
+    /// What a reader must know besides, a sentence each.
+    pub notes: &'a [String],
+}
+
+/// How much a page shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Held-out rows on the map, at most: test rows first, then validation rows. Default 3000.
+    pub points: usize,
+    /// Decoded points along each side of the map. Default 24.
+    pub grid: usize,
+    /// Clusters to walk between, at most. Default 10.
+    pub clusters: usize,
+    /// Points on each walk, both ends included. Default 11.
+    pub steps: usize,
+    /// Rows in the denoising panel. Default 10.
+    pub examples: usize,
+    /// Rows of the kernel matrices shown. Default 240.
+    pub kernel_rows: usize,
+    /// Rows listed as worst, of each kind. Default 12.
+    pub worst: usize,
+    /// Training rows that components, clusters and linear machines are fitted on, at most. Default 4000.
+    pub fitted: usize,
+    /// Prices C tried for the linear machines. Default 0.01, 0.1, 1 and 10.
+    pub prices: Vec<f64>,
+    /// Bytes that pictures of rows may take in the page. Default 2.8 million.
+    pub budget: usize,
+    /// Seed of noise and clusters. Default 7.
+    pub seed: u64,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report {
+            points: 3000,
+            grid: 24,
+            clusters: 10,
+            steps: 11,
+            examples: 10,
+            kernel_rows: 240,
+            worst: 12,
+            fitted: 4000,
+            prices: vec![1e-2, 1e-1, 1.0, 1e1],
+            budget: 2_800_000,
+            seed: 7,
+        }
+    }
+}
+
+/// Everything a page shows. What is serialised goes to the page's script; the rest is only in its text and figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page {
+    #[serde(skip)]
+    summary: Summary,
+    #[serde(skip)]
+    history: Vec<Record>,
+    #[serde(skip)]
+    layers: usize,
+    /// The classes of the rows, in their order; empty without labels.
+    classes: Vec<String>,
+    looks: looks::Legend,
+    sheets: Vec<Sheet>,
+    rows: Rows,
+    map: Map,
+    walks: Option<Walks>,
+    denoising: Denoising,
+    kernels: Option<Kernels>,
+    worst: Worst,
+}
+
+/// What stands at the top.
+#[derive(Clone, Debug, Default)]
+struct Summary {
+    name: String,
+    data: String,
+    kernel: String,
+    architecture: String,
+    units: String,
+    preparation: String,
+    parameters: usize,
+    trained: usize,
+    code_width: usize,
+    parts: [usize; 3],
+    figures: BTreeMap<String, f64>,
+    accuracies: Option<Accuracies>,
+    times: Vec<(String, Duration)>,
+    notes: Vec<String>,
+}
+
+/// The rows on the page.
+#[derive(Clone, Debug, Serialize)]
+struct Rows {
+    /// How many.
+    count: usize,
+    /// Parts they come from, in order, and how many of each.
+    parts: Vec<(&'static str, usize)>,
+    /// Their numbers in the data, from 0.
+    numbers: Packed,
+    /// Their classes; empty without labels.
+    classes: Packed,
+    /// Their squared errors per feature, as the network sees them.
+    errors: Packed,
+    /// Sheets with the rows and their reconstructions.
+    original: usize,
+    restored: usize,
+}
+
+/// The rows to look at next, as places among the rows on the page.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Worst {
+    /// Worst reconstructed first.
+    reconstructed: Vec<usize>,
+    /// The mean squared error of all rows looked at.
+    mean_error: f64,
+    /// Least aligned first.
+    misaligned: Vec<Misaligned>,
+    #[serde(skip)]
+    reconstructed_still: String,
+    #[serde(skip)]
+    misaligned_still: String,
+}
+
+/// Rows of a part that are on the page.
+struct Held {
+    /// Parts and how many rows of each, the first being the one that figures are about.
+    parts: Vec<(usize, usize)>,
+    x: Array2<f32>,
+    numbers: Vec<u32>,
+    labels: Vec<usize>,
+}
+
+const PARTS: [&str; 3] = ["training", "validation", "test"];
+
+impl Held {
+    /// Test rows, then validation rows; training rows only when there is nothing else.
+    fn new(rows: &Prepared, limit: usize) -> Result<Held> {
+        let own = [&rows.split.train, &rows.split.validation, &rows.split.test];
+        let order: &[usize] = if own[1].len() + own[2].len() > 0 { &[2, 1] } else { &[0] };
+        let mut left = limit;
+        let mut parts = Vec::new();
+        for &part in order.iter().filter(|&&part| !own[part].is_empty()) {
+            let count = own[part].len().min(left);
+            left -= count;
+            if count > 0 {
+                parts.push((part, count));
+            }
+        }
+        let views: Vec<_> = parts.iter().map(|&(part, count)| rows.parts[part].slice(s![..count, ..])).collect();
+        let x = concatenate(Axis(0), &views).map_err(|_| Error::Data("no rows to make a report of".to_owned()))?;
+        let numbers = parts.iter().flat_map(|&(part, count)| own[part][..count].iter().map(|&i| i as u32)).collect();
+        let labels = match &rows.labels {
+            Some(labels) => parts
+                .iter()
+                .flat_map(|&(part, count)| labels[part].index[..count].iter().map(|&label| label as usize))
+                .collect(),
+            None => Vec::new(),
+        };
+        Ok(Held { parts, x, numbers, labels })
+    }
+
+    /// The part that figures are about, and its rows on the page, which are the first.
+    fn first(&self) -> (usize, usize) {
+        self.parts[0]
+    }
+}
+
+impl Report {
+    /// Computes all that the page shows.
+    pub fn gather(&self, subject: &Subject, progress: &dyn Progress) -> Result<Page> {
+        self.check()?;
+        let Subject { model, rows, .. } = *subject;
+        let tell = |done: u64, what: &str| -> Result<()> {
+            progress.step(what, done, 5);
+            if progress.stop() { Err(dkae::Error::Interrupted.into()) } else { Ok(()) }
+        };
+        let classes = rows.labels.as_ref().map(|labels| labels[0].names.clone()).unwrap_or_default();
+
+        tell(0, "report: rows")?;
+        let train = rows.parts[0].slice(s![..rows.parts[0].nrows().min(self.fitted), ..]);
+        let mut looks = Looks::new(model, train)?;
+        let limit = looks.fit(model, Held::new(rows, self.points)?.x.view(), self.budget, self.points)?;
+        let held = Held::new(rows, limit)?;
+        let codes = encode(model, held.x.view())?;
+        let back = decode(model, codes.view())?;
+        let errors = errors(held.x.view(), back.view());
+        let largest = looks.largest(held.x.view())?;
+        let (original, restored) = (looks.add(held.x.view(), &largest)?, looks.add(back.view(), &largest)?);
+
+        tell(1, "report: code space")?;
+        let train_codes = encode(model, train)?;
+        let most = train_codes.ncols().min(train_codes.nrows() - 1).min(denoise::MOST);
+        let pca = Pca { components: most, ..Pca::default() }.fit(train_codes.view())?;
+        let (map, varying) = self.map(model, &pca, codes.view(), &held, &classes, &mut looks)?;
+        let clusters = self.clusters(train_codes.view(), rows.labels.as_ref().map(|l| &l[0]), progress)?;
+        let walks = self.walks(model, &clusters, &varying, &mut looks)?;
+
+        tell(2, "report: denoising")?;
+        let denoising = self.denoising(model, &pca, &held, &mut looks)?;
+
+        tell(3, "report: kernels")?;
+        let (part, count) = held.first();
+        let shown = codes.slice(s![..count, ..]);
+        let prior = subject.priors.map(|priors| &*priors[part]);
+        let kernels = match prior {
+            Some(prior) if held.labels.is_empty() => {
+                let of = clusters.model.predict(shown)?.into_iter().map(|c| c as usize).collect();
+                Some(self.kernels(prior, shown, &Groups { of, names: clusters.names.clone() })?)
+            }
+            Some(prior) => {
+                Some(self.kernels(prior, shown, &Groups { of: held.labels.clone(), names: classes.clone() })?)
+            }
+            None => None,
+        };
+        let misaligned = match prior {
+            Some(prior) => kernels::misaligned(prior, shown, self.worst, progress)?,
+            None => Vec::new(),
+        };
+        let worst = Worst::new(&errors[..count], self.worst, misaligned, (&looks, &largest), &held, back.view())?;
+
+        tell(4, "report: linear machines")?;
+        let accuracies = self.accuracies(model, rows, progress)?;
+        let (looks, sheets) = looks.finish();
+        tell(5, "report")?;
+        Ok(Page {
+            summary: Summary::new(subject, accuracies),
+            history: model.about().history.clone(),
+            layers: model.net().layers().len(),
+            classes,
+            looks,
+            sheets,
+            rows: Rows {
+                count: held.x.nrows(),
+                parts: held.parts.iter().map(|&(part, count)| (PARTS[part], count)).collect(),
+                numbers: Packed::u32s(held.numbers.iter().copied()),
+                classes: Packed::u16s(held.labels.iter().map(|&label| label as u16)),
+                errors: Packed::f32s(errors.iter().copied()),
+                original,
+                restored,
+            },
+            map,
+            walks,
+            denoising,
+            kernels,
+            worst,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let least = [
+            ("points", self.points, 1),
+            ("grid", self.grid, 2),
+            ("clusters", self.clusters, 1),
+            ("steps", self.steps, 2),
+            ("examples", self.examples, 1),
+            ("kernel_rows", self.kernel_rows, 1),
+            ("fitted", self.fitted, 2),
+            ("prices", self.prices.len(), 1),
+        ];
+        match least.iter().find(|(_, value, least)| value < least) {
+            Some((name, value, least)) => Err(Error::Data(format!("{name}: expected {least} or more, found {value}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Worst {
+    fn new(
+        errors: &[f32],
+        count: usize,
+        misaligned: Vec<Misaligned>,
+        (looks, largest): (&Looks, &Choice),
+        held: &Held,
+        back: ArrayView2<f32>,
+    ) -> Result<Worst> {
+        let mut order: Vec<usize> = (0..errors.len()).collect();
+        order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]).then(a.cmp(&b)));
+        order.truncate(count);
+        let pick = |x: ArrayView2<f32>, rows: &[usize]| x.select(Axis(0), rows);
+        let numbers = |rows: &[usize]| rows.iter().map(|&i| format!("row {}", held.numbers[i])).collect::<Vec<_>>();
+        let still = |rows: &[usize], named: &[(&str, Array2<f32>)]| {
+            let lines: Vec<Line> = named.iter().map(|(caption, x)| Line { caption, rows: x.view() }).collect();
+            if rows.is_empty() {
+                Ok(String::new())
+            } else {
+                gallery(looks, &largest.select(rows), &lines, &numbers(rows))
+            }
+        };
+        let places = |of: &dyn Fn(&Misaligned) -> usize| misaligned.iter().map(of).collect::<Vec<_>>();
+        let (odd, by_prior, by_codes) = (places(&|m| m.row), places(&|m| m.by_prior), places(&|m| m.by_codes));
+        let x = held.x.view();
+        Ok(Worst {
+            reconstructed_still: still(&order, &[("row", pick(x, &order)), ("from its code", pick(back, &order))])?,
+            misaligned_still: still(
+                &odd,
+                &[
+                    ("row", pick(x, &odd)),
+                    ("most like it by the prior", pick(x, &by_prior)),
+                    ("most like it by codes", pick(x, &by_codes)),
+                ],
+            )?,
+            reconstructed: order,
+            mean_error: errors.iter().map(|&e| f64::from(e)).sum::<f64>() / errors.len().max(1) as f64,
+            misaligned,
+        })
+    }
+}
+
+impl Summary {
+    fn new(subject: &Subject, accuracies: Option<Accuracies>) -> Summary {
+        let Subject { model, rows, .. } = *subject;
+        let (about, architecture) = (model.about(), model.net().architecture());
+        let parts = rows.parts.each_ref().map(|x| x.nrows());
+        let kind = match about.shape {
+            Shape::Image { channels, height, width } => {
+                let colour = if channels == 3 { "colour " } else { "" };
+                format!("{colour}pictures of {width} x {height} pixels")
+            }
+            Shape::Vector => format!("rows of {} features", model.input_width()),
+        };
+        let classes = match &rows.labels {
+            Some(labels) => format!(", {} classes", labels[0].names.len()),
+            None => ", no labels".to_owned(),
+        };
+        let mut preparation = match model.preparation().scaler.kind() {
+            Scale::None => "as they are".to_owned(),
+            Scale::Standard => "each feature to mean 0 and deviation 1".to_owned(),
+            Scale::Unit => "each feature to 0 … 1".to_owned(),
+            _ => "all features by one range, to 0 … 1".to_owned(),
+        };
+        if let Some((_, svd)) = &model.preparation().text {
+            preparation =
+                format!("TF-IDF, {} dimensions by a truncated SVD, then {preparation}", svd.components.nrows());
+        }
+        Summary {
+            name: subject.name.to_owned(),
+            data: format!("{kind}{classes}"),
+            kernel: about.kernel.clone(),
+            architecture: architecture.to_string(),
+            units: format!(
+                "{} hidden units, {} code, {} output; {} weights",
+                architecture.hidden,
+                architecture.code,
+                architecture.output,
+                if architecture.tied { "tied" } else { "untied" }
+            ),
+            parameters: architecture.parameters(),
+            preparation,
+            trained: about.rows,
+            code_width: model.code_width(),
+            parts,
+            figures: subject.figures.clone(),
+            accuracies,
+            times: subject.times.to_vec(),
+            notes: subject.notes.to_vec(),
+        }
+    }
+}
+
+/// Codes of prepared rows, block by block: the activations of all layers of all rows at once could be large.
+fn encode(model: &Model, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+    by_blocks(x, |block| model.net().encode(block))
+}
+
+/// Prepared rows of codes.
+fn decode(model: &Model, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
+    by_blocks(codes, |block| model.net().decode(block))
+}
+
+fn by_blocks(x: ArrayView2<f32>, work: impl Fn(ArrayView2<f32>) -> dkae::Result<Array2<f32>>) -> Result<Array2<f32>> {
+    let blocks = x.axis_chunks_iter(Axis(0), 1024).map(work).collect::<dkae::Result<Vec<_>>>()?;
+    let views: Vec<_> = blocks.iter().map(|b| b.view()).collect();
+    concatenate(Axis(0), &views).map_err(|_| Error::Data("there are no rows".to_owned()))
+}
+
+/// The squared error of each row, per feature.
+fn errors(x: ArrayView2<f32>, back: ArrayView2<f32>) -> Vec<f32> {
+    let error = |(a, b): (ArrayView1<f32>, ArrayView1<f32>)| {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a - b).powi(2)).sum::<f64>() / a.len() as f64
+    };
+    x.rows().into_iter().zip(back.rows()).map(|pair| error(pair) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dkae::data::{Labels, Table, sample};
+    use dkae::kernel::KernelSpec;
+    use dkae::progress::Silent;
+    use dkae::recipe::{Recipe, Source};
+    use dkae::train::{Length, Trainer};
+
+    /// The page of a small model of some rows.
+    fn page(table: &Table, settings: &Report) -> Page {
+        let train = Trainer {
+            layers: vec![20, 10],
+            steps: Length::Steps(20),
+            pretrain: Length::Steps(5),
+            ..Trainer::default()
+        };
+        let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..Recipe::default() };
+        let source = Source::from(table);
+        let rows = recipe.prepare(&source).unwrap();
+        let kernel = recipe.kernel(&rows, None).unwrap();
+        let priors = kernel.priors(&rows).unwrap();
+        let model = recipe.train(&source, &rows, &kernel, priors.as_ref(), None, &mut ()).unwrap();
+        let times = [("training".to_owned(), Duration::from_millis(1500))];
+        let subject = Subject {
+            name: "</title><b>rows</b>",
+            model: &model,
+            rows: &rows,
+            priors: priors.as_ref(),
+            figures: &model.about().figures,
+            times: &times,
+            notes: &["a <b>note</b>".to_owned()],
+        };
+        settings.gather(&subject, &Silent).unwrap()
+    }
+
+    fn digits(rows: usize) -> Table {
+        sample::digits().select(&(0..rows).collect::<Vec<_>>())
+    }
+
+    /// Three features far apart in scale, and one that is always the same; classes and columns with signs in their names.
+    fn table() -> Table {
+        let x = Array2::from_shape_fn((120, 4), |(i, j)| match j {
+            0 => (i % 3) as f32 * 1000.0 + (i * 37 % 11) as f32,
+            1 => (i * 17 % 29) as f32 / 1000.0,
+            2 => (i * 7 % 13) as f32,
+            _ => 5.0,
+        });
+        let names = ["</script><b>a</b>", "b & c", "\"d\"", "<!-- e"].map(str::to_owned).to_vec();
+        let labels = Labels {
+            index: (0..120).map(|i| i % 3).collect(),
+            names: ["<i>x</i>", "y", "z"].map(str::to_owned).to_vec(),
+        };
+        Table { x, labels: Some(labels), names: Some(names), ..Table::default() }
+    }
+
+    #[test]
+    fn the_same_model_gives_the_same_page_and_it_has_every_section() {
+        let settings = Report { prices: vec![1.0], ..Report::default() };
+        let (a, b) = (page(&digits(300), &settings).html().unwrap(), page(&digits(300), &settings).html().unwrap());
+        assert_eq!(a, b);
+        for id in ["summary", "training", "map", "walks", "denoising", "kernels", "worst", "misaligned-rows"] {
+            assert!(a.contains(&format!("id=\"{id}\"")), "{id}");
+        }
+        for words in [
+            "accuracy of a linear SVM on codes",
+            "on inputs",
+            "to the ideal kernel",
+            "training 1.5 s",
+            "validation, 45 rows",
+        ] {
+            assert!(a.contains(words), "{words}");
+        }
+        // Places of the template that were not filled; numbers of the text that are none.
+        let text = a.split("<script").next().unwrap();
+        assert!(!text.contains("{{") && !text.contains(">NaN"));
+    }
+
+    #[test]
+    fn names_from_data_never_become_markup() {
+        let html = page(&table(), &Report { prices: vec![1.0], ..Report::default() }).html().unwrap();
+        for markup in ["<b>a</b>", "<b>rows</b>", "<b>note</b>", "<i>x</i>", "<!-- e"] {
+            assert!(!html.contains(markup), "{markup}");
+        }
+        assert!(html.contains("&lt;b&gt;note&lt;/b&gt;") && html.contains("&lt;i&gt;x&lt;/i&gt;"));
+        let json = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+        assert!(!json.contains('<'));
+        let data: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(data["classes"][0], "<i>x</i>");
+        assert_eq!(data["looks"]["features"]["names"][0], "</script><b>a</b>");
+    }
+
+    #[test]
+    fn pictures_become_smaller_and_then_fewer_until_they_fit() {
+        let table = digits(300);
+        let bytes = |page: &Page| {
+            let of = |i: usize| match &page.sheets[i] {
+                Sheet::Pictures { png, .. } => png.len(),
+                Sheet::Features { .. } => panic!("digits are pictures"),
+            };
+            of(page.rows.original) + of(page.rows.restored)
+        };
+        let side = |page: &Page| match page.looks {
+            looks::Legend::Pictures { width, .. } => width,
+            looks::Legend::Features { .. } => 0,
+        };
+        let settings = Report { prices: vec![1.0], ..Report::default() };
+        let whole = page(&table, &settings);
+        assert_eq!((whole.rows.count, side(&whole)), (90, 28));
+        let smaller = page(&table, &Report { budget: bytes(&whole) * 3 / 4, ..settings.clone() });
+        assert!(smaller.rows.count == 90 && side(&smaller) < 28 && bytes(&smaller) <= bytes(&whole) * 3 / 4);
+        let fewer = page(&table, &Report { budget: bytes(&whole) / 8, ..settings });
+        assert!(fewer.rows.count < 90 && fewer.rows.count > 5 && side(&fewer) == 16, "{}", fewer.rows.count);
+        assert!(bytes(&fewer) <= bytes(&whole) / 6, "{} of {}", bytes(&fewer), bytes(&whole));
+    }
+
+    #[test]
+    fn settings_that_show_nothing_are_refused() {
+        for settings in [Report { points: 0, ..Report::default() }, Report { prices: vec![], ..Report::default() }] {
+            assert!(settings.check().is_err());
+        }
+    }
+}

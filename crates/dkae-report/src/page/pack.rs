@@ -1,0 +1,63 @@
+//! Numbers as the page carries them: little-endian bytes in base64, a quarter of what decimal digits would take.
+
+use serde::Serialize;
+
+use crate::svg::base64;
+
+/// Bytes for the page's script, as base64.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Packed(String);
+
+impl Packed {
+    pub fn bytes(bytes: &[u8]) -> Packed {
+        Packed(base64(bytes))
+    }
+
+    pub fn u16s(values: impl Iterator<Item = u16>) -> Packed {
+        Packed::bytes(&values.flat_map(u16::to_le_bytes).collect::<Vec<u8>>())
+    }
+
+    pub fn u32s(values: impl Iterator<Item = u32>) -> Packed {
+        Packed::bytes(&values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+    }
+
+    pub fn f32s(values: impl Iterator<Item = f32>) -> Packed {
+        Packed::bytes(&values.flat_map(f32::to_le_bytes).collect::<Vec<u8>>())
+    }
+
+    /// The length in the page.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The place of `value` between `low` and `high` in 16 bits.
+pub(super) fn level(value: f64, low: f64, high: f64) -> u16 {
+    if high > low { ((value - low) / (high - low) * 65535.0).round().clamp(0.0, 65535.0) as u16 } else { 0 }
+}
+
+/// The smallest and the largest value; zero and zero when there is none.
+pub(super) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    if low <= high { (low, high) } else { (0.0, 0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_packed_little_endian() {
+        // 1 and 258 as u16: 01 00 02 01.
+        assert_eq!(Packed::u16s([1, 258].into_iter()).0, "AQACAQ==");
+        assert_eq!(Packed::f32s([1.0].into_iter()).0, base64(&[0, 0, 0x80, 0x3f]));
+    }
+
+    #[test]
+    fn levels_span_the_range_and_survive_an_empty_one() {
+        assert_eq!([level(-1.0, -1.0, 3.0), level(3.0, -1.0, 3.0), level(1.0, -1.0, 3.0)], [0, 65535, 32768]);
+        assert_eq!([level(2.0, 2.0, 2.0), level(9.0, 0.0, 1.0)], [0, 65535]);
+        assert_eq!(range([3.0, -1.0].into_iter()), (-1.0, 3.0));
+        assert_eq!(range(std::iter::empty()), (0.0, 0.0));
+    }
+}

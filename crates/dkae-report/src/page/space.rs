@@ -1,0 +1,173 @@
+//! Code space as the page shows it: a map of held-out rows on the first two components of the codes, a grid of decoded
+//! points of that plane, and walks between centroids.
+
+use dkae::code::{KMeans, KMeansModel, PcaModel, walk};
+use dkae::data::Labels;
+use dkae::net::Model;
+use dkae::progress::Progress;
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use serde::Serialize;
+
+use super::figures::{Line, gallery};
+use super::looks::{Choice, Looks};
+use super::pack::{Packed, level, range};
+use super::{Held, Report, decode};
+use crate::scatter;
+use crate::{Error, Result};
+
+/// Points of the map when it stands still, without JavaScript or on paper.
+const STILL: usize = 1000;
+
+/// The map.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Map {
+    /// The plane's part that is shown: left, right, bottom, top.
+    pub range: [f64; 4],
+    /// Coordinates of the rows in 16 bits of that range.
+    pub x: Packed,
+    pub y: Packed,
+    /// The share of the codes' variance along both axes.
+    pub explained: [f64; 2],
+    /// Decoded points along each side, and the sheet with them: from the left, then from the bottom.
+    pub side: usize,
+    pub grid: usize,
+    #[serde(skip)]
+    pub still: String,
+}
+
+/// Walks between all pairs of centroids.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Walks {
+    /// The clusters' names.
+    pub names: Vec<String>,
+    /// Points on each walk.
+    pub steps: usize,
+    /// The sheet with them: (0, 1), (0, 2), ..., (1, 2), ...
+    pub sheet: usize,
+    #[serde(skip)]
+    pub still: String,
+}
+
+/// Clusters of codes, with names.
+pub(super) struct Clusters {
+    pub model: KMeansModel,
+    pub names: Vec<String>,
+}
+
+impl Report {
+    /// The map; with it the features that decoded points are shown by.
+    pub(super) fn map(
+        &self,
+        model: &Model,
+        pca: &PcaModel,
+        codes: ArrayView2<f32>,
+        held: &Held,
+        classes: &[String],
+        looks: &mut Looks,
+    ) -> Result<(Map, Choice)> {
+        let scores = pca.transform(codes)?;
+        // A code of one number has one component.
+        let mut points = Array2::zeros((scores.nrows(), 2));
+        let axes = scores.ncols().min(2);
+        points.slice_mut(s![.., ..axes]).assign(&scores.slice(s![.., ..axes]));
+        let padded = |axis: usize| {
+            let (low, high) = range(points.column(axis).iter().map(|&v| f64::from(v)));
+            let rim = if high > low { 0.06 * (high - low) } else { 1.0 };
+            (low - rim, high + rim)
+        };
+        let ((x0, x1), (y0, y1)) = (padded(0), padded(1));
+        let side = self.grid;
+        let along = |i: usize, low: f64, high: f64| low + (high - low) * i as f64 / (side - 1) as f64;
+        let mut places = Array2::zeros((side * side, scores.ncols()));
+        for (i, mut place) in places.rows_mut().into_iter().enumerate() {
+            place[0] = along(i % side, x0, x1) as f32;
+            if axes == 2 {
+                place[1] = along(i / side, y0, y1) as f32;
+            }
+        }
+        let decoded = decode(model, pca.inverse(places.view())?.view())?;
+        let varying = looks.varying(decoded.view())?;
+        let grid = looks.add(decoded.view(), &varying)?;
+
+        let shown = points.nrows().min(STILL);
+        let still = scatter::Map { width: 560.0, height: 460.0, ..scatter::Map::default() };
+        let labels = &held.labels[..held.labels.len().min(shown)];
+        let still = still.draw(points.slice(s![..shown, ..]), labels, classes)?;
+        let ratio = &pca.explained_variance_ratio;
+        let explained = [ratio[0], ratio.get(1).copied().unwrap_or(0.0)];
+        let map = Map {
+            range: [x0, x1, y0, y1],
+            x: Packed::u16s(points.column(0).iter().map(|&v| level(v.into(), x0, x1))),
+            y: Packed::u16s(points.column(1).iter().map(|&v| level(v.into(), y0, y1))),
+            explained,
+            side,
+            grid,
+            still: still.svg().to_owned(),
+        };
+        Ok((map, varying))
+    }
+
+    /// Clusters of training codes, as many as classes, ordered and named by the class that most of their rows have.
+    pub(super) fn clusters(
+        &self,
+        codes: ArrayView2<f32>,
+        labels: Option<&Labels>,
+        progress: &dyn Progress,
+    ) -> Result<Clusters> {
+        let wanted = labels.map_or(8, |labels| labels.names.len()).clamp(2, self.clusters.max(2));
+        let clusters = wanted.min(codes.nrows());
+        let settings = KMeans { clusters, restarts: 3, seed: self.seed, ..KMeans::default() };
+        let mut model = settings.fit(codes, progress)?;
+        let Some(labels) = labels else {
+            let names = (1..=clusters).map(|i| format!("cluster {i}")).collect();
+            return Ok(Clusters { model, names });
+        };
+        let mut counts = Array2::<usize>::zeros((clusters, labels.names.len().max(1)));
+        model.labels.iter().zip(&labels.index).for_each(|(&c, &l)| counts[[c as usize, l as usize]] += 1);
+        let most =
+            |c: usize| (0..counts.ncols()).fold(0, |best, l| if counts[[c, l]] > counts[[c, best]] { l } else { best });
+        let mut order: Vec<usize> = (0..clusters).collect();
+        order.sort_by_key(|&c| (most(c), c));
+        let names = order.iter().enumerate().map(|(place, &c)| {
+            let share = counts[[c, most(c)]] as f64 / counts.row(c).sum().max(1) as f64;
+            let name = labels.names.get(most(c)).cloned().unwrap_or_default();
+            format!("cluster {}: {:.0} % {name}", place + 1, 100.0 * share)
+        });
+        let names = names.collect();
+        model.centroids = model.centroids.select(Axis(0), &order);
+        Ok(Clusters { model, names })
+    }
+
+    /// Walks between all pairs of centroids; none when there is one cluster only.
+    pub(super) fn walks(
+        &self,
+        model: &Model,
+        clusters: &Clusters,
+        varying: &Choice,
+        looks: &mut Looks,
+    ) -> Result<Option<Walks>> {
+        let centroids = &clusters.model.centroids;
+        let k = centroids.nrows();
+        let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
+        let codes = pairs.map(|(i, j)| walk(centroids.row(i), centroids.row(j), self.steps));
+        let codes: Vec<Array2<f32>> = codes.collect::<dkae::Result<_>>()?;
+        let views: Vec<_> = codes.iter().map(|c| c.view()).collect();
+        if views.is_empty() {
+            return Ok(None);
+        }
+        let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
+        let decoded = decode(model, all.view())?;
+        let sheet = looks.add(decoded.view(), varying)?;
+        // From the first cluster to the next few.
+        let still: Vec<(String, ArrayView2<f32>)> = (1..k.min(5))
+            .map(|j| {
+                let place = (j - 1) * self.steps;
+                (format!("1 to {}", j + 1), decoded.slice(s![place..place + self.steps, ..]))
+            })
+            .collect();
+        let lines: Vec<Line> = still.iter().map(|(caption, rows)| Line { caption, rows: *rows }).collect();
+        let columns: Vec<String> = (0..self.steps).map(|i| format!("{} %", 100 * i / (self.steps - 1))).collect();
+        let still = gallery(looks, varying, &lines, &columns)?;
+        Ok(Some(Walks { names: clusters.names.clone(), steps: self.steps, sheet, still }))
+    }
+}
