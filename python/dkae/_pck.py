@@ -115,13 +115,13 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         return {
             "pck": {
                 "restarts": int(self.n_restarts),
-                "max_components": int(min(self.max_components, max(2, min(rows, self.subset) // 2))),
+                "max-components": int(min(self.max_components, max(2, min(rows, self.subset) // 2))),
                 "subset": int(self.subset),
                 "covariance": _COVARIANCES[self.covariance_type],
                 "floor": floor,
                 "start": _STARTS[self.init],
                 "tolerance": float(self.tol),
-                "max_iterations": int(self.max_iter),
+                "max-iterations": int(self.max_iter),
                 "seed": take_seed(self.random_state),
             }
         }
