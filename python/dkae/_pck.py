@@ -22,8 +22,8 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
     Two rows are similar when Gaussian mixtures of many sizes and starts put them into the same components:
     ``k(x, y) = 1/M sum_m pi_m(x) . pi_m(y)`` with ``pi_m(x)`` the posteriors of x under mixture m. The mixtures are
     fitted on a small subset; any row has posteriors. scikit-learn has no such kernel, and its
-    ``GaussianMixture`` would be fitted and applied once for each of several hundred mixtures; here the posteriors of all of
-    them are matrix products, and are kept sparse.
+    ``GaussianMixture`` would be fitted and applied once for each of several hundred mixtures; here the posteriors of
+    all of them are matrix products, and are kept sparse.
 
     Parameters
     ----------
