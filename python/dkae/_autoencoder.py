@@ -575,6 +575,9 @@ def _shortest(value: float) -> float:
 
 def _kernel_parameters(spec: Any) -> dict[str, Any]:
     name, values = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
+    if name in ("pck", "rbf", "polynomial"):
+        # Files of earlier versions have other dashes in the names of settings.
+        values = {key.replace("-", "_"): value for key, value in values.items()}
     if name == "polynomial":
         renamed = {"degree": values["degree"], "gamma": values["gamma"], "coef0": values["offset"]}
         return {"kernel": "poly", "kernel_params": renamed}

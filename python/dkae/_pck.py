@@ -21,9 +21,9 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
 
     Two rows are similar when Gaussian mixtures of many sizes and starts put them into the same components:
     ``k(x, y) = 1/M sum_m pi_m(x) . pi_m(y)`` with ``pi_m(x)`` the posteriors of x under mixture m. The mixtures are
-    fitted on a small subset; any row has posteriors. scikit-learn has no such kernel: building it from
-    ``GaussianMixture`` takes tens of times as long, because here the posteriors of all mixtures are two matrix
-    products.
+    fitted on a small subset; any row has posteriors. scikit-learn has no such kernel, and its
+    ``GaussianMixture`` would be fitted and applied once for each of several hundred mixtures; here the posteriors of
+    all of them are matrix products, and are kept sparse.
 
     Parameters
     ----------
@@ -115,13 +115,13 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         return {
             "pck": {
                 "restarts": int(self.n_restarts),
-                "max_components": int(min(self.max_components, max(2, min(rows, self.subset) // 2))),
+                "max-components": int(min(self.max_components, max(2, min(rows, self.subset) // 2))),
                 "subset": int(self.subset),
                 "covariance": _COVARIANCES[self.covariance_type],
                 "floor": floor,
                 "start": _STARTS[self.init],
                 "tolerance": float(self.tol),
-                "max_iterations": int(self.max_iter),
+                "max-iterations": int(self.max_iter),
                 "seed": take_seed(self.random_state),
             }
         }

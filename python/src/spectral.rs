@@ -13,6 +13,9 @@ use crate::watch::{Hooks, watched};
 /// Eigenvalues, eigenvectors, offset.
 type Parts<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f32>>);
 
+/// A model, contributions to the entropy, ranks by eigenvalue, and whether the ranking is exact.
+type Entropy<'py> = (SpectralModel, Bound<'py, PyArray1<f64>>, Vec<usize>, bool);
+
 /// Leading eigenpairs of a kernel matrix, and the map of new rows.
 #[pyclass(frozen, module = "dkae._core")]
 pub struct SpectralModel {
@@ -64,7 +67,7 @@ pub fn keca<'py>(
     tolerance: f64,
     max_sweeps: usize,
     seed: u64,
-) -> PyResult<(SpectralModel, Bound<'py, PyArray1<f64>>, Vec<usize>, bool)> {
+) -> PyResult<Entropy<'py>> {
     let (kernel, x) = (kernel.get().clone(), x.as_array());
     let settings = Keca { components, candidates, cache_mb, tolerance, max_sweeps, seed, ..Keca::default() };
     let (model, contributions, ranks, exact) = watched(py, Hooks::default(), |watch| {
