@@ -159,6 +159,7 @@ pub fn work(settings: Settings, mut turns: Turns) -> Result<()> {
         pretrain: Length::Steps(settings.pretrain),
         steps: Length::Steps(settings.steps),
         rate: Some(settings.rate),
+        weight_decay: 0.0,
         seed: SEED,
         ..Trainer::default()
     };

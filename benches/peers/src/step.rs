@@ -185,6 +185,7 @@ pub fn work(settings: Settings, mut turns: Turns) -> Result<()> {
         pretrain: Length::Steps(0),
         steps: Length::Steps(settings.total as u64),
         rate: Some(settings.rate),
+        weight_decay: 0.0,
         schedule: Schedule::Constant,
         lambda: settings.lambda,
         seed: SEED,

@@ -348,6 +348,9 @@ pub struct TrainingFlags {
     /// Largest norm of the gradient [default: no limit]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip: Option<f32>,
+    /// Decay of the weights, per step and unit of the rate [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub weight_decay: Option<f32>,
     /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]
     #[arg(long, value_name = "NOISE")]
     pub noise: Option<Noise>,

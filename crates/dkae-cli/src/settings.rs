@@ -99,8 +99,20 @@ impl Settings {
         let train = &mut recipe.train;
         if training.paper {
             // What the paper decides; everything else in a settings file stays.
-            let Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, .. } = Trainer::paper();
-            *train = Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, ..train.clone() };
+            let Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, weight_decay, .. } =
+                Trainer::paper();
+            *train = Trainer {
+                hidden,
+                code,
+                output,
+                batches,
+                pretrain,
+                steps,
+                rate,
+                schedule,
+                weight_decay,
+                ..train.clone()
+            };
         }
         put(&mut train.layers, network.layers.clone());
         put(&mut train.hidden, network.hidden);
@@ -115,6 +127,7 @@ impl Settings {
         set(&mut train.rate, training.rate);
         put(&mut train.schedule, training.schedule);
         set(&mut train.clip, training.clip);
+        put(&mut train.weight_decay, training.weight_decay);
         put(&mut train.noise, training.noise);
         put(&mut train.validate_every, training.validate_every);
         put(&mut train.validation_rows, training.validation_rows);

@@ -90,7 +90,8 @@ fn check_rows(path: &Path, width: usize) {
 #[test]
 fn files_larger_than_memory_are_encoded_whatever_their_format() {
     let folder = fitted(WIDTH, 2);
-    let makers: [(&str, fn(&Path)); 3] =
+    type Maker = fn(&Path);
+    let makers: [(&str, Maker); 3] =
         [("large.npy", large_npy), ("large.csv", large_csv), ("large.parquet", large_parquet)];
     for (name, make) in makers {
         make(&folder.path().join(name));

@@ -82,7 +82,7 @@ fn ten_adam_steps_give_pytorchs_losses() {
             let found = threads::run(|| {
                 workspace.load(x.view(), batch);
                 let losses = workspace.differentiate(&net, levels.clone(), case.lambda, Some((&prior, batch)));
-                adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0);
+                adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0, 0.0);
                 losses
             })
             .unwrap();

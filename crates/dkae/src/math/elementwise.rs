@@ -123,17 +123,19 @@ pub struct AdamStep {
     pub epsilon: f32,
     /// What gradients are multiplied with first (clipping).
     pub shrink: f32,
+    /// What weights are multiplied with first (weight decay).
+    pub keep: f32,
 }
 
 dispatched! {
     /// One Adam step for a slice of weights `w` with gradient `g` and moments `m`, `v`.
     pub fn adam(step: &AdamStep, w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
-        let AdamStep { beta1, beta2, rate, root, epsilon, shrink } = *step;
+        let AdamStep { beta1, beta2, rate, root, epsilon, shrink, keep } = *step;
         for (((w, g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
             let g = g * shrink;
             *m = beta1 * *m + (1.0 - beta1) * g;
             *v = beta2 * *v + (1.0 - beta2) * g * g;
-            *w -= rate * *m / (v.sqrt() * root + epsilon);
+            *w = keep * *w - rate * *m / (v.sqrt() * root + epsilon);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Adam (Kingma and Ba 2015).
+//! Adam (Kingma and Ba 2015), with weight decay beside the gradient (Loshchilov and Hutter 2019).
 //!
 //! ```text
 //! m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
-//! w = w - rate / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
+//! w = (1 - rate decay) w - rate / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon)
 //! ```
 
 use rayon::prelude::*;
@@ -35,8 +35,8 @@ impl Adam {
         Adam { time: 0, mean: zeros.clone(), square: zeros }
     }
 
-    /// One step. `shrink` multiplies the gradients first.
-    pub fn step(&mut self, layers: &mut [Layer], gradients: &[Layer], rate: f64, shrink: f32) {
+    /// One step. `shrink` multiplies the gradients first, `decay` is that of the weights.
+    pub fn step(&mut self, layers: &mut [Layer], gradients: &[Layer], rate: f64, shrink: f32, decay: f64) {
         self.time += 1;
         let t = self.time as f64;
         let step = AdamStep {
@@ -46,6 +46,7 @@ impl Adam {
             root: (1.0 / (1.0 - BETA2.powf(t)).sqrt()) as f32,
             epsilon: EPSILON,
             shrink,
+            keep: (1.0 - rate * decay) as f32,
         };
         for (((layer, gradient), mean), square) in
             layers.iter_mut().zip(gradients).zip(&mut self.mean).zip(&mut self.square)
@@ -69,6 +70,7 @@ mod tests {
 
     #[test]
     fn the_first_steps_follow_the_formula() {
+        let decay = 0.3;
         let mut layers = vec![Layer::glorot(3, 2, false, 1, 0)];
         let start = layers[0].weights[[1, 2]] as f64;
         let mut gradient = layers[0].zeros_like();
@@ -76,12 +78,14 @@ mod tests {
         let (mut w, mut m, mut v) = (start, 0.0f64, 0.0f64);
         for (t, g) in [(1, 0.5f64), (2, -0.25), (3, 2.0)] {
             gradient.weights[[1, 2]] = g as f32;
-            threads::run(|| adam.step(&mut layers, std::slice::from_ref(&gradient), 0.01, 1.0));
+            threads::run(|| adam.step(&mut layers, std::slice::from_ref(&gradient), 0.01, 1.0, decay));
             m = 0.9 * m + 0.1 * g;
             v = 0.999 * v + 0.001 * g * g;
-            w -= 0.01 * (m / (1.0 - 0.9f64.powi(t))) / ((v / (1.0 - 0.999f64.powi(t))).sqrt() + 1e-8);
+            w = (1.0 - 0.01 * decay) * w
+                - 0.01 * (m / (1.0 - 0.9f64.powi(t))) / ((v / (1.0 - 0.999f64.powi(t))).sqrt() + 1e-8);
             assert!((f64::from(layers[0].weights[[1, 2]]) - w).abs() < 1e-6);
         }
-        assert_eq!(layers[0].weights[[0, 0]], Layer::glorot(3, 2, false, 1, 0).weights[[0, 0]], "no gradient, no move");
+        let still = Layer::glorot(3, 2, false, 1, 0).weights[[0, 0]] * (1.0 - 0.01 * decay as f32).powi(3);
+        assert!((layers[0].weights[[0, 0]] - still).abs() < 1e-6, "no gradient, no move but the decay");
     }
 }

@@ -65,6 +65,9 @@ pub struct Trainer {
     /// Largest norm of the gradient; longer ones are shortened. Default no limit.
     #[serde(serialize_with = "short::option")]
     pub clip: Option<f32>,
+    /// Decay of the weights, per step and unit of the rate: what keeps held-out rows near the training rows. Default 0.1.
+    #[serde(serialize_with = "short::number")]
+    pub weight_decay: f32,
     /// Noise on the inputs. Default none.
     pub noise: Noise,
     /// Steps of fine-tuning between two looks at the validation rows. Default 250.
@@ -93,6 +96,7 @@ impl Default for Trainer {
             rate: None,
             schedule: Schedule::Cosine,
             clip: None,
+            weight_decay: 0.1,
             noise: Noise::None,
             validate_every: 250,
             validation_rows: 4000,
@@ -141,6 +145,7 @@ impl Trainer {
             steps: Length::PaperEpochs(100),
             rate: Some(1e-3),
             schedule: Schedule::Constant,
+            weight_decay: 0.0,
             ..Trainer::default()
         }
     }
@@ -295,6 +300,10 @@ impl Trainer {
         {
             return Err(Error::setting("clip", format!("expected a positive number, found {clip}")));
         }
+        if !(0.0..=10.0).contains(&self.weight_decay) {
+            let message = format!("expected a number from 0 (none) to 10, found {}", self.weight_decay);
+            return Err(Error::setting("weight-decay", message));
+        }
         self.noise.check()?;
         if self.validate_every == 0 {
             return Err(Error::setting("validate-every", "expected at least 1 step, found 0"));
@@ -438,7 +447,13 @@ impl Run<'_> {
         let rate = self.rate(&state.net) * self.trainer.schedule.factor(state.step, steps);
         let gradients = &workspace.gradients()[levels.clone()];
         let shrink = self.trainer.clip.map_or(1.0, |clip| (clip / norm(gradients)).min(1.0));
-        state.adam.step(&mut state.net.layers_mut()[levels], gradients, rate, shrink);
+        state.adam.step(
+            &mut state.net.layers_mut()[levels],
+            gradients,
+            rate,
+            shrink,
+            f64::from(self.trainer.weight_decay),
+        );
         Ok(losses)
     }
 
@@ -692,6 +707,7 @@ mod tests {
             (Trainer { layers: vec![3, 0], ..small() }, "layer 2 has width 0"),
             (Trainer { rate: Some(-1.0), ..small() }, "rate"),
             (Trainer { clip: Some(0.0), ..small() }, "clip"),
+            (Trainer { weight_decay: f32::NAN, ..small() }, "weight-decay"),
             (Trainer { noise: Noise::Mask(1.0), ..small() }, "noise"),
             (Trainer { validate_every: 0, ..small() }, "validate-every"),
             (Trainer { validation_rows: 0, ..small() }, "validation-rows"),
