@@ -53,7 +53,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     kernel_params : dict, default=None
         Parameters of a kernel with a name. "pck": those of `PCK`. "rbf": one of ``gamma``, ``sigma``,
         ``median_fraction`` (of the median distance; 0.15 by default). "poly": ``degree``, ``gamma``, ``coef0``.
-    max_steps : int, default=5000
+    max_steps : int, default=6000
         Steps of training of the whole network, one batch each.
     pretrain_steps : int, default=300
         Steps of training of each layer by itself, before that.
@@ -61,6 +61,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         Rows in a batch; None means 200, or all when there are fewer.
     learning_rate : float, default=None
         Peak rate of Adam; None means by the widths of the layers.
+    weight_decay : float, default=0.15
+        Decay of the weights, per step and unit of the rate.
     activation, code_activation : {"relu", "linear", "sigmoid", "tanh"}, default="relu" and "linear"
         Of the hidden layers and of the code.
     output_activation : {"relu", "linear", "sigmoid", "tanh"}, default=None
@@ -140,10 +142,11 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         lam: float = 0.1,
         kernel: Any = "pck",
         kernel_params: Mapping[str, Any] | None = None,
-        max_steps: int = 5000,
+        max_steps: int = 6000,
         pretrain_steps: int = 300,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        weight_decay: float = 0.15,
         activation: str = "relu",
         code_activation: str = "linear",
         output_activation: str | None = None,
@@ -166,6 +169,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         self.pretrain_steps = pretrain_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.activation = activation
         self.code_activation = code_activation
         self.output_activation = output_activation
@@ -290,6 +294,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
                 check_number(name, value, least=2 if name == "batch_size" else 1, whole=True)
         if self.learning_rate is not None:
             check_number("learning_rate", self.learning_rate, least=0, above=True)
+        check_number("weight_decay", self.weight_decay, least=0)
         for name in ("activation", "code_activation", "output_activation"):
             if not (name == "output_activation" and self.output_activation is None):
                 check_choice(name, getattr(self, name), _ACTIVATIONS)
@@ -314,6 +319,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
                 "pretrain": int(self.pretrain_steps),
                 "steps": int(steps),
                 "rate": self.learning_rate,
+                "weight-decay": float(self.weight_decay),
                 "noise": _noise(self.noise),
                 "patience": self.patience,
             },
@@ -553,8 +559,9 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
     ):
         if theirs in train:
             parameters[ours] = train[theirs]
-    if "lambda" in train:
-        parameters["lam"] = _shortest(train["lambda"])
+    for ours, theirs in (("lam", "lambda"), ("weight_decay", "weight-decay")):
+        if theirs in train:
+            parameters[ours] = _shortest(train[theirs])
     for ours, theirs in (("max_steps", "steps"), ("pretrain_steps", "pretrain")):
         # Other units than steps have no parameter here.
         if str(train.get(theirs, "")).isdigit():

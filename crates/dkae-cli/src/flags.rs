@@ -327,7 +327,7 @@ pub struct TrainingFlags {
     /// Weight of the code loss, from 0 (a plain autoencoder) to 1 [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f32>,
-    /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 5000]
+    /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 6000]
     #[arg(long, value_name = "N")]
     pub steps: Option<Length>,
     /// Steps of pretraining for each layer, likewise [default: 300]
@@ -348,7 +348,7 @@ pub struct TrainingFlags {
     /// Largest norm of the gradient [default: no limit]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip: Option<f32>,
-    /// Decay of the weights, per step and unit of the rate [default: 0.1]
+    /// Decay of the weights, per step and unit of the rate [default: 0.15]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub weight_decay: Option<f32>,
     /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]

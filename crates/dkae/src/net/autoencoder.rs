@@ -4,6 +4,8 @@
 //! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks of [`BLOCK`], always full ones (the last is padded), so that
 //! every row meets the same sequence of operations whatever block it is in: codes do not depend on how rows are cut up.
 
+use std::ops::Range;
+
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -117,6 +119,20 @@ impl Autoencoder {
             return Err(Error::Data(format!("the layers do not have the shapes of {architecture}")));
         }
         Ok(Autoencoder { architecture, layers })
+    }
+
+    /// The layers of a range alone, as an autoencoder from the first of its levels to the last.
+    pub fn part(&self, layers: Range<usize>) -> Result<Self> {
+        let whole = &self.architecture;
+        let architecture = Architecture {
+            input: whole.width(layers.start),
+            layers: whole.layers.get(layers.clone()).unwrap_or_default().to_vec(),
+            hidden: whole.hidden,
+            code: whole.activation(layers.end),
+            output: whole.activation(layers.start),
+            tied: whole.tied,
+        };
+        Self::from_layers(architecture, self.layers.get(layers).unwrap_or_default().to_vec())
     }
 
     /// Its shape.

@@ -32,6 +32,60 @@ pub fn evaluate(net: &Autoencoder, rows: Rows) -> Result<Losses> {
     Ok(Losses { reconstruction: (squares / rows.x.len() as f64) as f32, code: code as f32 })
 }
 
+/// As [`evaluate`], of one layer in pretraining: it encodes and reconstructs what the layers below make of `rows`. Only the
+/// last has codes to compare with the prior.
+pub(super) fn evaluate_layer(net: &Autoencoder, layer: usize, rows: Rows) -> Result<Losses> {
+    let prior = rows.prior.filter(|_| layer + 1 == net.layers().len());
+    let own = net.part(layer..layer + 1)?;
+    if layer == 0 {
+        return evaluate(&own, Rows { x: rows.x, prior });
+    }
+    let below = net.part(0..layer)?.encode(rows.x)?;
+    evaluate(&own, Rows { x: below.view(), prior })
+}
+
 fn squared_error(a: ArrayView2<f32>, b: ArrayView2<f32>) -> f64 {
     a.iter().zip(b).map(|(&a, &b)| f64::from(a - b).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::step::Workspace;
+    use super::*;
+    use crate::kernel::{Ideal, Prior};
+    use crate::math::threads;
+    use crate::net::{Activation, Architecture};
+    use ndarray::Array2;
+
+    #[test]
+    fn the_losses_of_a_layer_are_those_of_a_batch_of_all_rows_in_pretraining() {
+        let architecture = Architecture {
+            input: 7,
+            layers: vec![6, 5, 4],
+            hidden: Activation::Tanh,
+            code: Activation::Linear,
+            output: Activation::Sigmoid,
+            tied: true,
+        };
+        let net = Autoencoder::new(architecture, 3).unwrap();
+        let x = Array2::from_shape_fn((30, 7), |(i, j)| ((i * 5 + j * 3) % 11) as f32 / 11.0);
+        let labels: Vec<u32> = (0..30).map(|i| i % 3).collect();
+        let prior = Ideal::new(&labels);
+        let batch: Vec<usize> = (0..30).collect();
+        let mut workspace = Workspace::new(&net, 30);
+        for layer in 0..3 {
+            let aligned = (layer == 2).then_some((&prior as &dyn Prior, &batch[..]));
+            let want = threads::run(|| {
+                workspace.load(x.view(), &batch);
+                workspace.encode(&net, 0..layer);
+                workspace.differentiate(&net, layer..layer + 1, 0.5, aligned).unwrap()
+            });
+            let got = evaluate_layer(&net, layer, Rows { x: x.view(), prior: Some(&prior) }).unwrap();
+            assert!((got.reconstruction - want.reconstruction).abs() < 1e-6 * want.reconstruction.max(1.0), "{layer}");
+            assert!(
+                (got.code - want.code).abs() < 1e-5 && (got.code > 0.0) == (layer == 2),
+                "{layer}: {got:?} {want:?}"
+            );
+        }
+    }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::adam::Adam;
 use super::batches::{Batches, Noise, Sampler};
 use super::checkpoint::{Checkpoint, Fingerprint};
-use super::evaluate::evaluate;
+use super::evaluate::{evaluate, evaluate_layer};
 use super::observe::{Event, Observer, Phase};
 use super::schedule::{Length, Schedule};
 use super::short;
@@ -56,7 +56,7 @@ pub struct Trainer {
     pub batches: Batches,
     /// Steps of pretraining for each layer. Default 300.
     pub pretrain: Length,
-    /// Steps of fine-tuning. Default 5000.
+    /// Steps of fine-tuning. Default 6000.
     pub steps: Length,
     /// Peak learning rate of Adam; by default chosen from the widths of the layers.
     pub rate: Option<f64>,
@@ -65,7 +65,7 @@ pub struct Trainer {
     /// Largest norm of the gradient; longer ones are shortened. Default no limit.
     #[serde(serialize_with = "short::option")]
     pub clip: Option<f32>,
-    /// Decay of the weights, per step and unit of the rate: what keeps held-out rows near the training rows. Default 0.1.
+    /// Decay of the weights, per step and unit of the rate: what keeps held-out rows near the training rows. Default 0.15.
     #[serde(serialize_with = "short::number")]
     pub weight_decay: f32,
     /// Noise on the inputs. Default none.
@@ -92,11 +92,11 @@ impl Default for Trainer {
             batch: None,
             batches: Batches::Permutation,
             pretrain: Length::Steps(300),
-            steps: Length::Steps(5000),
+            steps: Length::Steps(6000),
             rate: None,
             schedule: Schedule::Cosine,
             clip: None,
-            weight_decay: 0.1,
+            weight_decay: 0.15,
             noise: Noise::None,
             validate_every: 250,
             validation_rows: 4000,
@@ -393,7 +393,7 @@ impl Run<'_> {
                 state.step += 1;
                 self.record(state, steps, losses);
                 flow = observer.event(&Event::Step { phase, step: state.step, losses });
-                if phase == Phase::FineTune && self.look(state, steps, observer, &mut flow)? {
+                if self.looks(state, steps) && self.look(state, phase, observer, &mut flow)? {
                     state.step = steps;
                 }
                 unsaved += 1;
@@ -466,8 +466,7 @@ impl Run<'_> {
         state.sums.0 += f64::from(losses.reconstruction);
         state.sums.1 += f64::from(losses.code);
         state.sums.2 += 1;
-        let look = state.step.is_multiple_of(self.trainer.validate_every);
-        if state.step.is_multiple_of(steps.div_ceil(200)) || look || state.step == steps {
+        if state.step.is_multiple_of(steps.div_ceil(200)) || self.looks(state, steps) {
             let (reconstruction, code, count) = state.sums;
             let mean = |sum: f64| (sum / count as f64) as f32;
             state.history.push(Record {
@@ -481,19 +480,37 @@ impl Run<'_> {
         }
     }
 
-    /// Looks at the validation rows when it is time to; true when patience has run out.
+    /// Whether it is time to look at the validation rows. Pretraining is short: at least four looks at each layer.
+    fn looks(&self, state: &State, steps: u64) -> bool {
+        let every = match self.phase(state.phase, state.net.layers().len()).0 {
+            Phase::Pretrain { .. } => self.trainer.validate_every.min(steps.div_ceil(4)),
+            Phase::FineTune => self.trainer.validate_every,
+        };
+        state.step.is_multiple_of(every) || state.step == steps
+    }
+
+    /// Looks at the validation rows, if there are any; true when patience has run out.
     fn look(
         &self,
         state: &mut State,
-        steps: u64,
+        phase: Phase,
         observer: &mut dyn Observer,
         flow: &mut ControlFlow<()>,
     ) -> Result<bool> {
         let Some(validation) = self.validation else { return Ok(false) };
-        if !(state.step.is_multiple_of(self.trainer.validate_every) || state.step == steps) {
+        let losses = match phase {
+            Phase::Pretrain { layer, .. } => evaluate_layer(&state.net, layer, validation)?,
+            Phase::FineTune => evaluate(&state.net, validation)?,
+        };
+        match state.history.last_mut() {
+            Some(last) if last.phase == state.phase && last.step == state.step => {
+                last.validation = Some((losses.reconstruction, losses.code));
+            }
+            _ => {}
+        }
+        if phase != Phase::FineTune {
             return Ok(false);
         }
-        let losses = evaluate(&state.net, validation)?;
         let total = losses.total(self.trainer.lambda);
         let best = state.best.as_ref().is_none_or(|(least, _)| total < *least);
         if best {
@@ -501,12 +518,6 @@ impl Run<'_> {
             state.looks_since_best = 0;
         } else {
             state.looks_since_best += 1;
-        }
-        match state.history.last_mut() {
-            Some(last) if last.phase == state.phase && last.step == state.step => {
-                last.validation = Some((losses.reconstruction, losses.code));
-            }
-            _ => {}
         }
         let told = observer.event(&Event::Validation { step: state.step, losses, best });
         if told.is_break() {
@@ -611,8 +622,11 @@ mod tests {
         let best = seen.iter().copied().fold(f32::INFINITY, f32::min);
         assert_eq!(kept, best);
         assert_eq!(seen.len(), 6);
-        let recorded = model.about().history.iter().filter(|r| r.validation.is_some()).count();
-        assert_eq!(recorded, 6, "every look is on record");
+        let layers = model.net().layers().len();
+        let recorded =
+            |phase| model.about().history.iter().filter(|r| r.phase == phase && r.validation.is_some()).count();
+        assert_eq!(recorded(layers), 6, "every look is on record");
+        assert!((0..layers).all(|layer| recorded(layer) == 4), "pretraining is watched too");
     }
 
     #[test]
