@@ -197,7 +197,7 @@ def history(estimator: Any, *, axes: Any = None) -> Any:
         # Layers below the code have no code loss, and each reconstructs something else than the rows.
         shown = tuned if name == "reconstruction" else record["phase"] >= last - 1
         ax.plot(record["step"][shown], record[name][shown], label="training")
-        held = np.isfinite(record[f"validation_{name}"])
+        held = shown & np.isfinite(record[f"validation_{name}"])
         if held.any():
             ax.plot(record["step"][held], record[f"validation_{name}"][held], "o-", markersize=3, label="validation")
             ax.legend(frameon=False)

@@ -107,10 +107,8 @@ impl SupportVectorModel {
     /// Decision values, one column per pair of classes, positive for the first of the two.
     fn decision<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = x.as_array();
-        let values = py.detach(|| {
-            let model = KernelSvmModel::from_parts(&self.kernel, self.x.clone(), self.support.clone());
-            model.decision(x)
-        });
+        let values =
+            py.detach(|| KernelSvmModel::from_parts(&self.kernel, self.x.clone(), self.support.clone())?.decision(x));
         Ok(values.map_err(to_python)?.into_pyarray(py))
     }
 }

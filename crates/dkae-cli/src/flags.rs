@@ -102,7 +102,10 @@ impl Command {
     /// An output that is also an input would be lost: nobody means that.
     pub fn refuse_overwriting(&self) -> dkae::Result<()> {
         let (output, inputs): (Option<&PathBuf>, Vec<&PathBuf>) = match self {
-            Command::Fit(f) => (f.output.as_ref(), f.data.iter().chain(&f.config).collect()),
+            Command::Fit(f) => (
+                f.output.as_ref(),
+                f.data.iter().chain(&f.config).chain(&f.kernel.prior).chain(&f.reading.labels_file).collect(),
+            ),
             Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
                 (Some(&c.output), vec![&c.model, &c.data])
             }
@@ -111,6 +114,10 @@ impl Command {
             Command::Walk(w) => (Some(&w.output), vec![&w.model, &w.data]),
             Command::Cluster(c) => (Some(&c.output), vec![&c.model, &c.data]),
             Command::Report(r) => (r.output.as_ref(), r.data.iter().chain([&r.model]).chain(&r.prior).collect()),
+            Command::Classify(c) => (
+                c.output.as_ref(),
+                c.data.iter().chain(&c.train).chain(&c.validation).chain(&c.test).chain(&c.model).collect(),
+            ),
             _ => return Ok(()),
         };
         let real = |path: &PathBuf| path.canonicalize().ok().filter(|path| path.is_file());
@@ -129,7 +136,7 @@ impl Command {
 #[command(after_help = "\
 Examples:
   dkae demo                    writes digits.dkae, .html, .svg and .png in the current folder
-  dkae demo -o /tmp/d.dkae     writes /tmp/d.dkae, .html, .svg and .png")]
+  dkae demo -o out/d.dkae      writes out/d.dkae, .html, .svg and .png")]
 pub struct Demo {
     /// Where to write the model; the report (HTML) and the figure (SVG and PNG) go beside it
     #[arg(short, long, value_name = "MODEL", default_value = "digits.dkae")]
@@ -348,7 +355,7 @@ pub struct TrainingFlags {
     /// Largest norm of the gradient [default: no limit]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub clip: Option<f32>,
-    /// Decay of the weights, per step and unit of the rate [default: 0.15]
+    /// Decay of weights and biases, per step and unit of the rate [default: 0.15]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub weight_decay: Option<f32>,
     /// Noise on inputs: mask:SHARE or gauss:DEVIATION [default: none]

@@ -201,6 +201,7 @@ fn settings_are_checked_before_anything_is_read() {
         ("--batch 1", &["--batch", "at least 2"]),
         ("--rate 0", &["--rate", "positive"]),
         ("--clip -1", &["--clip", "positive"]),
+        ("--weight-decay -1", &["--weight-decay", "from 0"]),
         ("--noise mask:2", &["--noise", "[0, 1)"]),
         ("--patience 0", &["--patience", "at least 1"]),
         ("--validate-every 0", &["--validate-every", "at least 1"]),
@@ -394,6 +395,8 @@ fn an_output_that_is_also_an_input_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let before = std::fs::read(clouds(folder.path(), 60)).unwrap();
     let message = refused(folder.path(), "fit clouds.csv --label kind -o clouds.csv", 2);
+    assert!(message.contains("--output") && message.contains("would be lost"), "{message}");
+    let message = refused(folder.path(), "classify clouds.csv --label kind -o clouds.csv", 2);
     assert!(message.contains("--output") && message.contains("would be lost"), "{message}");
     assert_eq!(std::fs::read(folder.path().join("clouds.csv")).unwrap(), before);
 }

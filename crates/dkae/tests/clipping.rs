@@ -30,6 +30,7 @@ fn trained(clip: Option<f32>) -> Autoencoder {
         rate: Some(RATE),
         schedule: Schedule::Constant,
         clip,
+        weight_decay: 0.0,
         ..Trainer::default()
     };
     let x = x();

@@ -14,6 +14,7 @@ struct Case {
     output: Activation,
     tied: bool,
     rate: f64,
+    decay: f64,
     widths: Vec<usize>,
     lambda: f32,
     layers: Vec<CaseLayer>,
@@ -51,7 +52,7 @@ impl Prior for Factored {
 #[test]
 fn ten_adam_steps_give_pytorchs_losses() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("fixtures/adam_steps.json")).unwrap();
-    assert_eq!(cases.len(), 3);
+    assert_eq!(cases.len(), 4);
     for case in cases {
         let architecture = Architecture {
             input: case.widths[0],
@@ -82,7 +83,7 @@ fn ten_adam_steps_give_pytorchs_losses() {
             let found = threads::run(|| {
                 workspace.load(x.view(), batch);
                 let losses = workspace.differentiate(&net, levels.clone(), case.lambda, Some((&prior, batch)));
-                adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0, 0.0);
+                adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0, case.decay);
                 losses
             })
             .unwrap();

@@ -6,7 +6,8 @@
 //! rows of the fit has the scores `(k(x) - k_mean)^T v_i / sqrt(lambda_i)`, where k_mean is the mean row of K: the Nyström
 //! formula. (v_i sums to zero, so the other terms of the centring drop out.) Uncentred, k_mean is zero.
 //!
-//! The eigenpairs come from products `K V` ([`eigen::leading`]), so K is never whole. It may be given
+//! The eigenpairs come from products `K V` ([`eigen::leading`]), so K need never be whole: tiles of it are kept only within a
+//! stated memory. It may be given
 //! - as a kernel and rows ([`Kpca::fit`]): the model embeds new rows by itself;
 //! - as any prior, a precomputed matrix among them ([`Kpca::fit_prior`]): new rows are embedded from their kernel values;
 //! - by its factors, `K = F F^T` ([`Kpca::fit_factors`]): not even tiles of K are computed, and a new row needs only its own

@@ -122,7 +122,7 @@ impl Autoencoder {
     }
 
     /// The layers of a range alone, as an autoencoder from the first of its levels to the last.
-    pub fn part(&self, layers: Range<usize>) -> Result<Self> {
+    pub(crate) fn part(&self, layers: Range<usize>) -> Result<Self> {
         let whole = &self.architecture;
         let architecture = Architecture {
             input: whole.width(layers.start),

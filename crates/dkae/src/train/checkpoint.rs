@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
 use super::observe::Phase;
-use super::trainer::{Rows, State, Trainer};
+use super::run::State;
+use super::trainer::{Rows, Trainer};
 use crate::net::store::{Reader, Writer};
 use crate::net::{Layer, Record};
 use crate::{Error, Result};

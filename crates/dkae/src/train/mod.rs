@@ -6,6 +6,7 @@ mod checkpoint;
 mod evaluate;
 mod loss;
 mod observe;
+mod run;
 mod schedule;
 mod short;
 mod step;

@@ -4,23 +4,19 @@
 //! which stay as they are; the last one, the code layer, already under the whole loss. Then all layers together. The
 //! weights kept are those with the best total loss on the validation rows, when there are any.
 
-use std::ops::{ControlFlow, Range};
-
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
-use super::batches::{Batches, Noise, Sampler};
+use super::batches::{Batches, Noise};
 use super::checkpoint::{Checkpoint, Fingerprint};
-use super::evaluate::{evaluate, evaluate_layer};
-use super::observe::{Event, Observer, Phase};
+use super::observe::Observer;
+use super::run::{Run, State, levels};
 use super::schedule::{Length, Schedule};
 use super::short;
-use super::step::{Losses, Workspace};
 use crate::data::Shape;
 use crate::kernel::Prior;
-use crate::math::threads;
-use crate::net::{About, Activation, Architecture, Autoencoder, Layer, Model, Record, check_widths};
+use crate::net::{About, Activation, Architecture, Autoencoder, Model, check_widths};
 use crate::{Error, Result};
 
 /// The paper's network.
@@ -65,7 +61,7 @@ pub struct Trainer {
     /// Largest norm of the gradient; longer ones are shortened. Default no limit.
     #[serde(serialize_with = "short::option")]
     pub clip: Option<f32>,
-    /// Decay of the weights, per step and unit of the rate: what keeps held-out rows near the training rows. Default 0.15.
+    /// Decay of weights and biases, per step and unit of the rate: what keeps held-out rows near the training rows. Default 0.15.
     #[serde(serialize_with = "short::number")]
     pub weight_decay: f32,
     /// Noise on the inputs. Default none.
@@ -115,27 +111,10 @@ pub struct Rows<'a> {
     pub prior: Option<&'a dyn Prior>,
 }
 
-/// Where a run stands: everything the next step depends on, and what will be in the model file.
-#[derive(Clone)]
-pub(super) struct State {
-    /// Layer in pretraining, or the number of layers in fine-tuning.
-    pub phase: usize,
-    /// Steps taken in the phase.
-    pub step: u64,
-    pub net: Autoencoder,
-    pub adam: Adam,
-    /// The best on validation so far: total loss and layers.
-    pub best: Option<(f32, Vec<Layer>)>,
-    /// Looks at the validation rows since the best one.
-    pub looks_since_best: u64,
-    pub history: Vec<Record>,
-    /// Sums of the losses since the last record, and how many.
-    pub sums: (f64, f64, u64),
-}
-
 impl Trainer {
-    /// The paper's choices: sigmoid units (at the output for rows in [0, 1] only, which others could not reach), a constant rate, batches drawn independently, 30 epochs of (n/k)^2
-    /// batches of pretraining per layer and 100 of fine-tuning. About a million steps at the paper's sizes.
+    /// The paper's choices: sigmoid units (at the output for rows in [0, 1] only, which others could not reach), a
+    /// constant rate, no decay, batches drawn independently, 30 epochs of (n/k)^2 batches of pretraining per layer and 100
+    /// of fine-tuning. About a million steps at the paper's sizes.
     pub fn paper() -> Self {
         Trainer {
             hidden: Activation::Sigmoid,
@@ -359,207 +338,16 @@ impl Rows<'_> {
     }
 }
 
-/// One run of a trainer over its rows.
-struct Run<'a> {
-    trainer: &'a Trainer,
-    /// Rows in a batch.
-    batch: usize,
-    train: Rows<'a>,
-    validation: Option<Rows<'a>>,
-}
-
-impl Run<'_> {
-    /// Steps until the end; true when the observer asked to stop before it.
-    fn go(
-        &self,
-        state: &mut State,
-        observer: &mut dyn Observer,
-        save: impl Fn(&State) -> Result<()>,
-        checkpoint: Option<&Checkpoint>,
-    ) -> Result<bool> {
-        let layers = state.net.layers().len();
-        let mut workspace = Workspace::new(&state.net, self.batch);
-        let mut batch = vec![0; self.batch];
-        let every = checkpoint.map_or(u64::MAX, |c| c.every.max(1));
-        let mut unsaved = 0;
-        while state.phase <= layers {
-            let (phase, steps) = self.phase(state.phase, layers);
-            let mut sampler =
-                Sampler::new(self.trainer.batches, self.trainer.seed, state.phase as u64, self.train.x.nrows());
-            let mut flow = observer.event(&Event::Phase { phase, steps, from: state.step });
-            while state.step < steps && flow.is_continue() {
-                sampler.draw(state.step, &mut batch);
-                let losses = threads::run(|| self.step(state, &mut workspace, &batch, steps))?;
-                state.step += 1;
-                self.record(state, steps, losses);
-                flow = observer.event(&Event::Step { phase, step: state.step, losses });
-                if self.looks(state, steps) && self.look(state, phase, observer, &mut flow)? {
-                    state.step = steps;
-                }
-                unsaved += 1;
-                // The last step of a phase waits for the first of the next, which starts with fresh moments.
-                if unsaved >= every && state.step < steps {
-                    save(state)?;
-                    unsaved = 0;
-                }
-            }
-            if flow.is_break() {
-                save(state)?;
-                return Ok(true);
-            }
-            state.phase += 1;
-            state.step = 0;
-            state.sums = (0.0, 0.0, 0);
-            let next = levels(state.phase, layers);
-            state.adam = Adam::new(&state.net.layers()[next]);
-        }
-        Ok(false)
-    }
-
-    fn phase(&self, phase: usize, layers: usize) -> (Phase, u64) {
-        let steps = |length: Length| length.steps(self.train.x.nrows(), self.batch);
-        if phase < layers {
-            (Phase::Pretrain { layer: phase, of: layers }, steps(self.trainer.pretrain))
-        } else {
-            (Phase::FineTune, steps(self.trainer.steps))
-        }
-    }
-
-    fn step(&self, state: &mut State, workspace: &mut Workspace, batch: &[usize], steps: u64) -> Result<Losses> {
-        let layers = state.net.layers().len();
-        let levels = levels(state.phase, layers);
-        workspace.load(self.train.x, batch);
-        workspace.encode(&state.net, 0..levels.start);
-        if self.trainer.noise != Noise::None {
-            workspace.disturb(levels.start, |values| {
-                self.trainer.noise.disturb(self.trainer.seed, state.phase as u64, state.step, batch.len(), values);
-            });
-        }
-        // Layers below the code have no inner products to align.
-        let prior = if levels.end == layers { self.train.prior.map(|p| (p, batch)) } else { None };
-        let losses =
-            workspace.differentiate(&state.net, levels.clone(), self.trainer.lambda, prior).map_err(|e| match e {
-                Error::Numeric(message) => {
-                    Error::Numeric(format!("{}, step {}: {message}", self.phase(state.phase, layers).0, state.step + 1))
-                }
-                other => other,
-            })?;
-        let rate = self.rate(&state.net) * self.trainer.schedule.factor(state.step, steps);
-        let gradients = &workspace.gradients()[levels.clone()];
-        let shrink = self.trainer.clip.map_or(1.0, |clip| (clip / norm(gradients)).min(1.0));
-        state.adam.step(
-            &mut state.net.layers_mut()[levels],
-            gradients,
-            rate,
-            shrink,
-            f64::from(self.trainer.weight_decay),
-        );
-        Ok(losses)
-    }
-
-    fn rate(&self, net: &Autoencoder) -> f64 {
-        self.trainer.rate.unwrap_or_else(|| default_rate(net.architecture()))
-    }
-
-    /// Keeps about 200 records of the training losses per phase, and one wherever the validation rows are looked at.
-    fn record(&self, state: &mut State, steps: u64, losses: Losses) {
-        state.sums.0 += f64::from(losses.reconstruction);
-        state.sums.1 += f64::from(losses.code);
-        state.sums.2 += 1;
-        if state.step.is_multiple_of(steps.div_ceil(200)) || self.looks(state, steps) {
-            let (reconstruction, code, count) = state.sums;
-            let mean = |sum: f64| (sum / count as f64) as f32;
-            state.history.push(Record {
-                phase: state.phase,
-                step: state.step,
-                reconstruction: mean(reconstruction),
-                code: mean(code),
-                validation: None,
-            });
-            state.sums = (0.0, 0.0, 0);
-        }
-    }
-
-    /// Whether it is time to look at the validation rows. Pretraining is short: at least four looks at each layer.
-    fn looks(&self, state: &State, steps: u64) -> bool {
-        let every = match self.phase(state.phase, state.net.layers().len()).0 {
-            Phase::Pretrain { .. } => self.trainer.validate_every.min(steps.div_ceil(4)),
-            Phase::FineTune => self.trainer.validate_every,
-        };
-        state.step.is_multiple_of(every) || state.step == steps
-    }
-
-    /// Looks at the validation rows, if there are any; true when patience has run out.
-    fn look(
-        &self,
-        state: &mut State,
-        phase: Phase,
-        observer: &mut dyn Observer,
-        flow: &mut ControlFlow<()>,
-    ) -> Result<bool> {
-        let Some(validation) = self.validation else { return Ok(false) };
-        let losses = match phase {
-            Phase::Pretrain { layer, .. } => evaluate_layer(&state.net, layer, validation)?,
-            Phase::FineTune => evaluate(&state.net, validation)?,
-        };
-        match state.history.last_mut() {
-            Some(last) if last.phase == state.phase && last.step == state.step => {
-                last.validation = Some((losses.reconstruction, losses.code));
-            }
-            _ => {}
-        }
-        if phase != Phase::FineTune {
-            return Ok(false);
-        }
-        let total = losses.total(self.trainer.lambda);
-        let best = state.best.as_ref().is_none_or(|(least, _)| total < *least);
-        if best {
-            state.best = Some((total, state.net.layers().to_vec()));
-            state.looks_since_best = 0;
-        } else {
-            state.looks_since_best += 1;
-        }
-        let told = observer.event(&Event::Validation { step: state.step, losses, best });
-        if told.is_break() {
-            *flow = told;
-        }
-        if self.trainer.patience.is_some_and(|patience| state.looks_since_best >= patience) {
-            let _ = observer.event(&Event::EarlyStop { step: state.step });
-            return Ok(true);
-        }
-        Ok(false)
-    }
-}
-
-/// The peak rate when none is given: 2 / the widest layer, at most 0.005. Adam moves every weight by about the rate, so a
-/// unit's input moves by the rate times the number of its inputs: wide layers want small rates. What
-/// was tried is in docs/results.md.
-fn default_rate(architecture: &Architecture) -> f64 {
-    let widest = architecture.layers.iter().max().copied().unwrap_or(1);
-    (2.0 / widest as f64).min(5e-3)
-}
-
-/// The levels that a phase trains between, which are also the numbers of its layers.
-fn levels(phase: usize, layers: usize) -> Range<usize> {
-    if phase < layers { phase..phase + 1 } else { 0..layers }
-}
-
-fn norm(gradients: &[Layer]) -> f32 {
-    let sum: f64 = gradients
-        .iter()
-        .flat_map(|layer| layer.tensors())
-        .map(|tensor| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>())
-        .sum();
-    sum.sqrt() as f32
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::run::norm;
     use super::*;
     use crate::kernel::Ideal;
     use crate::math::rng::{self, Purpose};
+    use crate::train::{Event, Phase, evaluate};
     use ndarray::{Array2, s};
     use rand::RngExt;
+    use std::ops::ControlFlow;
 
     /// Rows of three classes in [0, 1], and their classes.
     fn rows(n: usize) -> (Array2<f32>, Vec<u32>) {

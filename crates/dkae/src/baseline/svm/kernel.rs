@@ -236,9 +236,12 @@ impl SupportVectors {
 
 impl<'k> KernelSvmModel<'k> {
     /// A model from its kernel, the rows of its support vectors, and how they count.
-    pub fn from_parts(kernel: &'k dyn Kernel, x: Array2<f32>, support: SupportVectors) -> Self {
-        assert_eq!(x.nrows(), support.rows.len(), "one row for each support vector");
-        KernelSvmModel { kernel, x, support }
+    pub fn from_parts(kernel: &'k dyn Kernel, x: Array2<f32>, support: SupportVectors) -> Result<Self> {
+        if x.nrows() != support.rows.len() {
+            let (rows, vectors) = (x.nrows(), support.rows.len());
+            return Err(Error::Data(format!("{vectors} support vectors need as many rows, but there are {rows}")));
+        }
+        Ok(KernelSvmModel { kernel, x, support })
     }
 }
 
