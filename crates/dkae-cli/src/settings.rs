@@ -440,7 +440,7 @@ mod tests {
             assert!(no_flag(table, key) || flags.contains(key), "[{table}] {key} has no flag");
         }
         // What is about files rather than the model, and names for several settings at once.
-        let no_key = ["output", "config", "write-config", "paper", "tfidf"];
+        let no_key = ["output", "report", "config", "write-config", "paper", "tfidf"];
         for flag in &flags {
             let known = keys.iter().any(|(table, key)| key == flag && !no_flag(table, key));
             assert!(known || no_key.contains(&&flag[..]), "--{flag} has no key");
