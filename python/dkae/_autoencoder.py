@@ -246,6 +246,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         finally:
             if bar is not None:
                 bar.close()
+        # The records of a call follow those of the calls before, and their steps are counted from 1 again.
+        self._calls = [] if start is None else [*self._calls, len(start.history())]
         self._describe()
 
     def _listener(self, bar: ProgressBar | None) -> Callable[[str, int, int, float, float], bool]:
@@ -371,7 +373,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         code = self.losses_.get("train.code")
         # L_c is sqrt(2 - 2 A).
         self.alignment_ = float("nan") if code is None else 1 - code**2 / 2
-        self.history_ = _history(self.model_)
+        self.history_ = _history(self.model_, self._calls)
 
     def transform(self, X: Any) -> Rows:
         """Codes of rows.
@@ -484,6 +486,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         estimator = cls(**_parameters(model))
         estimator.model_ = model
         estimator.kernel_ = None
+        estimator._calls = []
         estimator.n_features_in_ = model.input_width()
         names = model.names()
         if names is not None:
@@ -516,15 +519,18 @@ def _noise(noise: str | None) -> Any:
     raise ValueError(f"noise: expected None, 'mask:SHARE' or 'gauss:DEVIATION', found {noise!r}")
 
 
-def _history(model: _core.Model) -> dict[str, NDArray[Any]]:
-    """The losses by step, counted from the start of pretraining."""
-    before, last, steps = 0, 0, []
+def _history(model: _core.Model, calls: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """The losses by step, counted from the start of pretraining; `calls` are the records that began another training.
+
+    A file does not keep these; there, steps that do not grow within a phase tell of another training.
+    """
+    before, last, steps = 0, (-1, 0), []
     records = model.history()
-    for record in records:
-        if record[1] <= last:
-            before += last
-        last = record[1]
-        steps.append(before + last)
+    for index, (phase, step, *_) in enumerate(records):
+        if phase != last[0] or step <= last[1] or index in calls:
+            before += last[1]
+        last = phase, step
+        steps.append(before + step)
     nothing = (float("nan"), float("nan"))
     held = [record[4] or nothing for record in records]
     return {

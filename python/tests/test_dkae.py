@@ -218,6 +218,20 @@ def test_partial_fit_goes_on_with_more_rows(blobs, small):
         model.partial_fit(x[:, :3])
 
 
+def test_steps_of_the_history_are_counted_through_all_phases_and_calls(blobs, small):
+    x, _ = blobs
+    # Records are every third step of 600, so that the first of a phase may be beyond the last of a shorter one before.
+    model = DKAE(**{**small, "pretrain_steps": 2, "max_steps": 600}).fit(x)
+    steps = model.history_["step"]
+    assert steps[:6].tolist() == [1, 2, 3, 4, 7, 10] and steps[-1] == 2 + 2 + 600
+    for more in (2, 600, 1):
+        model.partial_fit(x, steps=more)
+    np.testing.assert_array_equal(model.history_["step"][: len(steps)], steps)
+    later = model.history_["step"][len(steps) :]
+    assert later[:4].tolist() == [605, 606, 609, 612] and later[-2:].tolist() == [604 + 602, 604 + 603]
+    assert model.fit(x).history_["step"][-1] == 604
+
+
 def test_rows_set_aside_choose_the_weights(blobs, small):
     x, y = blobs
     settings = {**small, "max_steps": 1000, "learning_rate": 0.05, "validation_fraction": 0.25}
