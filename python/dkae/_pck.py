@@ -143,6 +143,7 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self.kernel_ = _core.Kernel(json.dumps(self._spec(len(X))), X)
         self.n_mixtures_, self.n_converged_, iterations = self.kernel_.mixtures() or (0, 0, 0)
         self.n_iter_ = -(-iterations // self.n_mixtures_)
+        self._n_features_out = self.kernel_.posteriors(X[:1])[3]
         return self
 
     def transform(self, X: Any) -> sparse.csr_matrix:
@@ -168,12 +169,6 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         X = take_rows(self, X, reset=False, accept_sparse=True)
         Y = X if Y is None else take_rows(self, Y, reset=False, accept_sparse=True)
         return self.kernel_.between(X, Y)
-
-    @property
-    def _n_features_out(self) -> int:
-        # Mixtures of 2 to G components, each size as often as there are restarts.
-        sizes = self.n_mixtures_ // self.n_restarts
-        return int(self.n_restarts * (sizes * (sizes + 3) // 2))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

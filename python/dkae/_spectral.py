@@ -53,7 +53,7 @@ class _Spectral(EmbeddingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            The rows, of which the model keeps a reference for new rows.
+            The rows, of which the model keeps a copy for new rows.
         y : ignored
 
         Returns
@@ -62,7 +62,7 @@ class _Spectral(EmbeddingEstimator):
         """
         X, kernel, seed = self._rows_and_kernel(X)
         model = self._find(kernel, X, seed)
-        self.X_fit_ = X
+        self.X_fit_ = X.copy()  # which may be the caller's own memory
         self.kernel_ = kernel
         self.model_ = model
         self.n_iter_ = model.sweeps()

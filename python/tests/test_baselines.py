@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -107,6 +109,26 @@ def test_isomap_with_all_landmarks_agrees_with_scikit_learn():
         Isomap(n_neighbors=3).fit(np.concatenate([x[:50], x[:50] + 1000]))
     with pytest.raises(ValueError, match="neighbours"):
         Isomap(n_neighbors=9).fit(x[:9])
+
+
+@pytest.mark.parametrize("estimator", [KernelPCA(), KECA(), Isomap(n_neighbors=12)], ids=str)
+def test_what_was_fitted_is_apart_from_the_callers_rows(estimator, blobs):
+    x = blobs[0].copy()
+    estimator.fit(x)
+    before = estimator.transform(blobs[0])
+    x[:] = 0
+    np.testing.assert_array_equal(estimator.X_fit_, blobs[0])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).transform(blobs[0]), before)
+
+
+def test_what_was_fitted_is_apart_from_parameters_set_later(blobs):
+    x, _ = blobs
+    isomap = Isomap(n_neighbors=12).fit(x)
+    before = isomap.transform(x + 0.1)
+    isomap.set_params(n_neighbors=3)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(isomap)).transform(x + 0.1), before)
+    pck = PCK(n_restarts=4, max_components=7).fit(x).set_params(n_restarts=3)
+    assert len(pck.get_feature_names_out()) == pck.transform(x).shape[1]
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
