@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_choice, check_number, in_rows, take_classes, take_rows, take_seed
+from ._base import KernelEstimator, Rows, check_choice, check_number, in_rows, take_classes, take_rows, take_seed
 from ._kernels import NAMES, CheckedFunction, fitted_pck, spec_of_name
 from ._progress import ProgressBar
 
@@ -25,7 +25,7 @@ _SCALES = ("auto", "none", "unit", "unit-all", "standard")
 _BLOCK = 4096
 
 
-class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """The deep kernelized autoencoder: a kernel's feature space with a map both ways.
 
     It learns an encoder whose code inner products reproduce a kernel, and a decoder that maps any code back to a row,
@@ -133,6 +133,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     >>> bool(abs(model.inverse_transform(codes) - X).mean() < 0.3)
     True
     """
+
+    _calls: list[int]
 
     def __init__(
         self,

@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_choice, check_number, take_rows, take_seed
+from ._base import KernelEstimator, Rows, check_choice, check_number, take_rows, take_seed
 
 _COVARIANCES = {"diag": "diagonal", "spherical": "spherical", "tied": "tied"}
 _STARTS = {"random": "random", "k-means++": "k-means++"}
 
 
-class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """The probabilistic cluster kernel (Izquierdo-Verdiguier et al. 2015): a kernel without a width to choose.
 
     Two rows are similar when Gaussian mixtures of many sizes and starts put them into the same components:
@@ -140,10 +140,11 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self : PCK
         """
         X = take_rows(self, X, reset=True, least=2, accept_sparse=True)
-        self.kernel_ = _core.Kernel(json.dumps(self._spec(len(X))), X)
-        self.n_mixtures_, self.n_converged_, iterations = self.kernel_.mixtures() or (0, 0, 0)
+        kernel = _core.Kernel(json.dumps(self._spec(len(X))), X)
+        self.kernel_ = kernel
+        self.n_mixtures_, self.n_converged_, iterations = kernel.mixtures() or (0, 0, 0)
         self.n_iter_ = -(-iterations // self.n_mixtures_)
-        self._n_features_out = self.kernel_.posteriors(X[:1])[3]
+        self._n_features_out = kernel.posteriors(X[:1])[3]
         return self
 
     def transform(self, X: Any) -> sparse.csr_matrix:

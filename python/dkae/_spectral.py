@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _core
-from ._base import EmbeddingEstimator, Rows, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, KernelEstimator, Rows, check_number, take_rows, take_seed
 from ._kernels import fit_kernel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class _Spectral(EmbeddingEstimator):
+class _Spectral(EmbeddingEstimator, KernelEstimator):
     """Scores along eigenvectors of a kernel matrix."""
 
     n_components: int

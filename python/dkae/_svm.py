@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._base import (
+    KernelEstimator,
     RebuiltEstimator,
     Rows,
     VersionedEstimator,
@@ -138,7 +139,7 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         return self
 
 
-class KernelSVC(ClassifierMixin, RebuiltEstimator):
+class KernelSVC(ClassifierMixin, RebuiltEstimator, KernelEstimator):
     """A support vector machine with a kernel, one class against one.
 
     What it adds to scikit-learn's ``SVC``, whose optimum it shares: blocks of the kernel matrix are matrix products

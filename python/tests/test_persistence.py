@@ -145,6 +145,36 @@ def test_pickles_copies_and_joblib_files_give_the_same_results(estimator, blobs)
             np.testing.assert_array_equal(other.kernel(x), estimator.kernel(x))
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PCK(n_restarts=2),
+        DKAE((8,), 3, kernel_params={"n_restarts": 2}, max_steps=5, pretrain_steps=2),
+        KernelPCA(kernel=PCK(n_restarts=2)),
+        KernelSVC(kernel="pck", kernel_params={"n_restarts": 2}),
+    ],
+    ids=str,
+)
+def test_a_kernel_is_fitted_again_only_when_it_is_used(estimator, blobs, monkeypatch):
+    x, y = blobs
+    assert not hasattr(estimator, "kernel_")
+    want = estimator.fit(x, y).kernel_.between(x, x)
+
+    fits, fit = [], dkae._core.Kernel
+
+    def counted(*arguments):
+        fits.append(arguments)
+        return fit(*arguments)
+
+    monkeypatch.setattr("dkae._core.Kernel", counted)
+    # Also of a pickle's pickle, and once.
+    loaded = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(estimator))))
+    assert fits == []
+    np.testing.assert_array_equal(loaded.kernel_.between(x, x), want)
+    loaded.predict(x) if hasattr(loaded, "predict") else loaded.transform(x)
+    assert len(fits) == 1
+
+
 def test_a_pickle_keeps_only_what_a_kernel_was_fitted_on(digits):
     x, _ = digits
     pck = PCK(max_components=30).fit(x / 255)
