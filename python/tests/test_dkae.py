@@ -309,9 +309,12 @@ DKAE((50,), 20, kernel="linear", max_steps=1500, pretrain_steps=2, verbose=1).fi
             shown += part
         assert process.wait() == 0
     os.close(master)
-    line = shown.decode().splitlines()[-1]
-    assert line.count("\r") == 0 or "fine-tuning" in line
-    assert shown.count(b"\rfine-tuning") > 1 and "1500/1500" in shown.decode()
+    # A terminal's end of line is both; a return alone goes back to write over the line.
+    first, second, third, rest = shown.decode().replace("\r\n", "\n").split("\n")
+    assert "\rpretraining layer 1 of 2" in first and "\rpretraining layer 2 of 2" in second and rest == ""
+    drawn = third.split("\r")
+    assert drawn[0] == "" and len(drawn) > 2 and all(line.startswith("fine-tuning") for line in drawn[1:])
+    assert "1500/1500" in drawn[-1]
 
 
 def test_pipelines_searches_and_frames(blobs, small):
