@@ -579,6 +579,8 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
         parameters["noise"] = f"{kind}:{_shortest(amount)}"
     if "scale" in settings:
         parameters["scale"] = settings["scale"]
+    if "split" in settings and settings.get("split-by") is None:
+        parameters["validation_fraction"] = settings["split"][1]
     parameters.update(_kernel_parameters(settings.get("kernel", "pck")))
     return parameters
 
