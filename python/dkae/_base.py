@@ -151,5 +151,11 @@ def check_number(name: str, value: Any, *, least: float, whole: bool = False, ab
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """An error that names the parameter unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, found {value!r}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """An error that names the parameter unless `value` is True or False; words such as "no" would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: expected True or False, found {value!r}")

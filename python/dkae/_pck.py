@@ -106,9 +106,13 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         check_choice("init", self.init, tuple(_STARTS))
         if isinstance(self.floor, str):
             try:
-                floor = {"relative": float(self.floor.removesuffix("%")) / 100}
+                share = float(self.floor.removesuffix("%"))
             except ValueError:
-                raise ValueError(f"floor: expected a number or a share such as '15%', found {self.floor!r}") from None
+                share = 0.0
+            # Without its sign a share could be meant as a number, which is something else.
+            if not self.floor.endswith("%") or not 0 < share < float("inf"):
+                raise ValueError(f"floor: expected a number or a share such as '15%', above 0, found {self.floor!r}")
+            floor = {"relative": share / 100}
         else:
             check_number("floor", self.floor, least=0, above=True)
             floor = {"absolute": float(self.floor)}

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _core
-from ._base import EmbeddingEstimator, KernelEstimator, Rows, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, KernelEstimator, Rows, check_flag, check_number, take_rows, take_seed
 from ._kernels import fit_kernel
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ class KernelPCA(_Spectral):
         self.random_state = random_state
 
     def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
+        check_flag("centre", self.centre)
         model, converged = _core.kernel_pca(
             kernel, X, self.n_components, bool(self.centre), self.cache_mb, self.tol, self.max_iter, seed
         )

@@ -21,6 +21,7 @@ from ._base import (
     Rows,
     VersionedEstimator,
     check_choice,
+    check_flag,
     check_number,
     take_classes,
     take_rows,
@@ -129,6 +130,7 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         """
         X, index = _rows_and_classes(self, X, y)
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
+        check_flag("fit_intercept", self.fit_intercept)
         check_number("intercept_scaling", self.intercept_scaling, least=0, above=True)
         bias = float(self.intercept_scaling) if self.fit_intercept else None
         self.coef_, self.intercept_, iterations, messages = _core.linear_svm(

@@ -45,6 +45,9 @@ def test_the_pck_is_the_product_of_its_posteriors(blobs):
         ({"covariance_type": "full"}, "covariance_type: expected one of diag"),
         ({"floor": "much"}, "floor: expected a number or a share"),
         ({"floor": 0}, "floor"),
+        ({"floor": "15"}, "floor: expected a number or a share such as '15%', above 0, found '15'"),
+        ({"floor": "0%"}, "floor: expected a number or a share"),
+        ({"floor": "nan%"}, "floor: expected a number or a share"),
         ({"init": "far"}, "init"),
         ({"max_iter": 0}, "max_iter"),
     ],
@@ -156,6 +159,29 @@ def test_kernel_svc_agrees_with_scikit_learn(classes, blobs):
     np.testing.assert_array_equal(ours.predict(x), reference.predict(x))
     # Rows whose multiplier is rounding may be counted by one and not by the other.
     assert abs(len(ours.support_) - len(reference.support_)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (KernelPCA(kernel_params=5), "kernel_params: expected a dict or None, found 5"),
+        (KernelPCA(kernel=np.eye(3)), r"kernel: .* found an array of shape \(3, 3\)"),
+        (KernelPCA(centre="no"), "centre: expected True or False"),
+        (KernelSVC(kernel="poly", kernel_params={"degree": 2.5}), r"kernel_params\['degree'\]: expected a whole"),
+        (LinearSVC(fit_intercept="no"), "fit_intercept: expected True or False"),
+    ],
+)
+def test_bad_parameters_of_the_others_are_named(estimator, words, blobs):
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(*blobs)
+
+
+def test_numbers_of_numpy_are_numbers(blobs):
+    x, _ = blobs
+    params = {"degree": np.int64(2), "gamma": np.float32(0.5), "coef0": np.int32(1)}
+    want = KernelPCA(kernel="poly", kernel_params={"degree": 2, "gamma": 0.5, "coef0": 1}).fit_transform(x)
+    got = KernelPCA(kernel="poly", kernel_params=params, centre=np.True_).fit_transform(x)
+    np.testing.assert_array_equal(got, want)
 
 
 def test_a_kernel_tells_moons_apart():
