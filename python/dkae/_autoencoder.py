@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,18 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_choice, check_number, in_rows, take_classes, take_rows, take_seed
-from ._kernels import NAMES, CheckedFunction, fitted_pck, spec_of_name
+from ._base import (
+    KernelEstimator,
+    Rows,
+    check_choice,
+    check_flag,
+    check_number,
+    in_rows,
+    take_classes,
+    take_rows,
+    take_seed,
+)
+from ._kernels import NAMES, CheckedFunction, fitted_pck, in_short, spec_of_name
 from ._progress import ProgressBar
 
 _ACTIVATIONS = ("relu", "linear", "sigmoid", "tanh")
@@ -25,7 +36,7 @@ _SCALES = ("auto", "none", "unit", "unit-all", "standard")
 _BLOCK = 4096
 
 
-class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """The deep kernelized autoencoder: a kernel's feature space with a map both ways.
 
     It learns an encoder whose code inner products reproduce a kernel, and a decoder that maps any code back to a row,
@@ -133,6 +144,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     >>> bool(abs(model.inverse_transform(codes) - X).mean() < 0.3)
     True
     """
+
+    _calls: list[int]
 
     def __init__(
         self,
@@ -246,6 +259,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         finally:
             if bar is not None:
                 bar.close()
+        # The records of a call follow those of the calls before, and their steps are counted from 1 again.
+        self._calls = [] if start is None else [*self._calls, len(start.history())]
         self._describe()
 
     def _listener(self, bar: ProgressBar | None) -> Callable[[str, int, int, float, float], bool]:
@@ -269,14 +284,15 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
     def _picture(self, width: int) -> tuple[int, int, int] | None:
         if self.image_shape is None:
             return None
-        shape = tuple(int(v) for v in self.image_shape)
-        if len(shape) not in (2, 3) or int(np.prod(shape)) != width:
+        shape = tuple(self.image_shape) if isinstance(self.image_shape, Iterable) else ()
+        whole = all(isinstance(v, Integral) and v > 0 for v in shape)
+        if len(shape) not in (2, 3) or not whole or int(np.prod(shape)) != width:
             raise ValueError(
                 f"image_shape: expected height and width, or channels, height and width, of {width} values in all, "
                 f"found {self.image_shape!r}"
             )
         channels, height, wide = shape if len(shape) == 3 else (1, *shape)
-        return channels, height, wide
+        return int(channels), int(height), int(wide)
 
     def _recipe(self, X: Rows, steps: int, start: _core.Model | None) -> dict[str, Any]:
         """All parameters, checked, as the core reads them."""
@@ -299,10 +315,14 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
             if not (name == "output_activation" and self.output_activation is None):
                 check_choice(name, getattr(self, name), _ACTIVATIONS)
         check_choice("scale", self.scale, _SCALES)
+        check_flag("tied", self.tied)
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback: expected a function or None, found {self.callback!r}")
         seed = take_seed(self.random_state)
         kernel = self.kernel
+        named = isinstance(kernel, str) and kernel in NAMES
         # What is brought along (a matrix, classes, a function) takes the place of this one.
-        spec = spec_of_name(kernel, self.kernel_params, seed, len(X)) if kernel in NAMES else "linear"
+        spec = spec_of_name(kernel, self.kernel_params, seed, len(X)) if named else "linear"
         return {
             "seed": seed,
             "split": [1 - self.validation_fraction, float(self.validation_fraction), 0.0],
@@ -335,8 +355,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
 
     def _prior(self, X: Rows, y: Any, K: Any, *, fresh: bool) -> _core._Prior | None:
         """What codes of these rows are to be aligned with; None leaves it to the core to fit the kernel by its name."""
-        if K is not None and self.kernel != "precomputed":
-            raise ValueError(f"K: is for kernel='precomputed', but kernel is {self.kernel!r}")
+        if K is not None and not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
+            raise ValueError(f"K: is for kernel='precomputed', but kernel is {in_short(self.kernel)}")
         if self.lam == 0:
             return None
         if not fresh and self.kernel_ is not None:
@@ -361,7 +381,11 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         if callable(self.kernel):
             return CheckedFunction(self.kernel)
         names = ", ".join((*NAMES, "ideal", "precomputed"))
-        raise ValueError(f"kernel: expected one of {names}, a PCK or a function, found {self.kernel!r}")
+        hint = "; a kernel matrix is given to fit: kernel='precomputed', fit(X, K=matrix)"
+        raise ValueError(
+            f"kernel: expected one of {names}, a PCK or a function, found {in_short(self.kernel)}"
+            + (hint if isinstance(self.kernel, np.ndarray) else "")
+        )
 
     def _describe(self) -> None:
         """Sets what is learned from what the model knows about itself."""
@@ -371,7 +395,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         code = self.losses_.get("train.code")
         # L_c is sqrt(2 - 2 A).
         self.alignment_ = float("nan") if code is None else 1 - code**2 / 2
-        self.history_ = _history(self.model_)
+        self.history_ = _history(self.model_, self._calls)
 
     def transform(self, X: Any) -> Rows:
         """Codes of rows.
@@ -484,6 +508,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator
         estimator = cls(**_parameters(model))
         estimator.model_ = model
         estimator.kernel_ = None
+        estimator._calls = []
         estimator.n_features_in_ = model.input_width()
         names = model.names()
         if names is not None:
@@ -509,22 +534,25 @@ def _noise(noise: str | None) -> Any:
         return "none"
     kind, _, amount = str(noise).partition(":")
     try:
-        if kind in ("mask", "gauss"):
+        if kind in ("mask", "gauss") and np.isfinite(float(amount)):
             return {kind: float(amount)}
     except ValueError:
         pass
     raise ValueError(f"noise: expected None, 'mask:SHARE' or 'gauss:DEVIATION', found {noise!r}")
 
 
-def _history(model: _core.Model) -> dict[str, NDArray[Any]]:
-    """The losses by step, counted from the start of pretraining."""
-    before, last, steps = 0, 0, []
+def _history(model: _core.Model, calls: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """The losses by step, counted from the start of pretraining; `calls` are the records that began another training.
+
+    A file does not keep these; there, steps that do not grow within a phase tell of another training.
+    """
+    before, last, steps = 0, (-1, 0), []
     records = model.history()
-    for record in records:
-        if record[1] <= last:
-            before += last
-        last = record[1]
-        steps.append(before + last)
+    for index, (phase, step, *_) in enumerate(records):
+        if phase != last[0] or step <= last[1] or index in calls:
+            before += last[1]
+        last = phase, step
+        steps.append(before + step)
     nothing = (float("nan"), float("nan"))
     held = [record[4] or nothing for record in records]
     return {
@@ -571,6 +599,8 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
         parameters["noise"] = f"{kind}:{_shortest(amount)}"
     if "scale" in settings:
         parameters["scale"] = settings["scale"]
+    if "split" in settings and settings.get("split-by") is None:
+        parameters["validation_fraction"] = settings["split"][1]
     parameters.update(_kernel_parameters(settings.get("kernel", "pck")))
     return parameters
 

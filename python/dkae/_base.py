@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from . import _core
 from ._core import __version__
 
 Rows = NDArray[np.float32]
@@ -37,10 +39,33 @@ class VersionedEstimator(BaseEstimator):
         super().__setstate__(state)
 
 
-class RebuiltEstimator(VersionedEstimator):
-    """An estimator whose `model_`, which is the core's, is made from its other attributes when it is unpickled."""
+class KernelEstimator(VersionedEstimator):
+    """An estimator whose `kernel_` is fitted again when it is first used after a pickle, as that may take seconds.
 
-    model_: Any
+    The pickle has the rows that it was fitted on, which are less than what is fitted.
+    """
+
+    @cached_property
+    def kernel_(self) -> Any:
+        """The core's kernel."""
+        if "_kernel_from" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'kernel_'", name="kernel_", obj=self)
+        return _core.Kernel(*self._kernel_from)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if state.get("kernel_") is not None:
+            state["_kernel_from"] = state.pop("kernel_").__getnewargs__()
+        return state
+
+
+class RebuiltEstimator(VersionedEstimator):
+    """An estimator whose `model_` is made from its other attributes when it is first used after a pickle."""
+
+    @cached_property
+    def model_(self) -> Any:
+        """The core's model."""
+        return self._rebuild()
 
     def _rebuild(self) -> Any:
         """The model from the other attributes."""
@@ -48,12 +73,8 @@ class RebuiltEstimator(VersionedEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {**state, "model_": None} if "model_" in state else state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "model_" in state:
-            self.model_ = self._rebuild()
+        state.pop("model_", None)
+        return state
 
 
 class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RebuiltEstimator):
@@ -130,5 +151,11 @@ def check_number(name: str, value: Any, *, least: float, whole: bool = False, ab
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """An error that names the parameter unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, found {value!r}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """An error that names the parameter unless `value` is True or False; words such as "no" would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: expected True or False, found {value!r}")

@@ -81,8 +81,8 @@ class Isomap(EmbeddingEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        self.X_fit_ = X
-        self._parts = self.model_.parts()
+        self.X_fit_ = X.copy()  # which may be the caller's own memory
+        self._parts = (int(self.n_neighbors), *self.model_.parts())
         self.embedding_ = self._parts[-1]
         return self
 
@@ -100,4 +100,4 @@ class Isomap(EmbeddingEstimator):
         return self.embedding_.shape[1]
 
     def _rebuild(self) -> _core.IsomapModel:
-        return _core.IsomapModel(self.X_fit_, self.n_neighbors, *self._parts)
+        return _core.IsomapModel(self.X_fit_, *self._parts)

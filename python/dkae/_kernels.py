@@ -23,10 +23,13 @@ Spec = str | dict[str, dict[str, Any]]
 
 def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: int) -> Spec:
     """The core's description of a kernel with a name."""
+    if params is not None and not isinstance(params, Mapping):
+        raise ValueError(f"kernel_params: expected a dict or None, found {params!r}")
     params = dict(params or {})
     if name == "pck":
         from ._pck import PCK
 
+        _refuse_others(name, params, tuple(PCK().get_params()))
         return PCK(**{"random_state": seed, **params})._spec(rows)
     if name == "rbf":
         given = [key for key in ("gamma", "sigma", "median_fraction") if key in params]
@@ -44,14 +47,13 @@ def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: i
         return {"rbf": {"width": width, "seed": seed}}
     if name == "poly":
         _refuse_others(name, params, ("degree", "gamma", "coef0"))
-        gamma = params.get("gamma")
-        return {
-            "polynomial": {
-                "degree": params.get("degree", 3),
-                "gamma": None if gamma is None else float(gamma),
-                "offset": float(params.get("coef0", 1.0)),
-            }
-        }
+        degree, gamma, coef0 = params.get("degree", 3), params.get("gamma"), params.get("coef0", 1.0)
+        check_number("kernel_params['degree']", degree, least=1, whole=True)
+        check_number("kernel_params['coef0']", coef0, least=0)
+        if gamma is not None:
+            check_number("kernel_params['gamma']", gamma, least=0, above=True)
+            gamma = float(gamma)
+        return {"polynomial": {"degree": int(degree), "gamma": gamma, "offset": float(coef0)}}
     _refuse_others(name, params, ())
     return name
 
@@ -61,6 +63,11 @@ def _refuse_others(name: str, params: Mapping[str, Any], known: tuple[str, ...])
         if key not in known:
             has = ", ".join(known) or "no parameters"
             raise ValueError(f"kernel_params: the kernel {name!r} has {has}; found {key!r}")
+
+
+def in_short(kernel: Any) -> str:
+    """What was given as a kernel, for messages; not all numbers of a matrix."""
+    return f"an array of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
 
 
 def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
@@ -84,7 +91,7 @@ def fit_kernel(kernel: Any, params: Mapping[str, Any] | None, X: Rows, seed: int
     if pck is not None:
         return pck.kernel_
     if not isinstance(kernel, str) or kernel not in NAMES:
-        raise ValueError(f"kernel: expected one of {', '.join(NAMES)} or a PCK, found {kernel!r}")
+        raise ValueError(f"kernel: expected one of {', '.join(NAMES)} or a PCK, found {in_short(kernel)}")
     return _core.Kernel(json.dumps(spec_of_name(kernel, params, seed, len(X))), X)
 
 

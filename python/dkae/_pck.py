@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import Rows, VersionedEstimator, check_choice, check_number, take_rows, take_seed
+from ._base import KernelEstimator, Rows, check_choice, check_number, take_rows, take_seed
 
 _COVARIANCES = {"diag": "diagonal", "spherical": "spherical", "tied": "tied"}
 _STARTS = {"random": "random", "k-means++": "k-means++"}
 
 
-class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator):
+class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """The probabilistic cluster kernel (Izquierdo-Verdiguier et al. 2015): a kernel without a width to choose.
 
     Two rows are similar when Gaussian mixtures of many sizes and starts put them into the same components:
@@ -106,9 +106,13 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         check_choice("init", self.init, tuple(_STARTS))
         if isinstance(self.floor, str):
             try:
-                floor = {"relative": float(self.floor.removesuffix("%")) / 100}
+                share = float(self.floor.removesuffix("%"))
             except ValueError:
-                raise ValueError(f"floor: expected a number or a share such as '15%', found {self.floor!r}") from None
+                share = 0.0
+            # Without its sign a share could be meant as a number, which is something else.
+            if not self.floor.endswith("%") or not 0 < share < float("inf"):
+                raise ValueError(f"floor: expected a number or a share such as '15%', above 0, found {self.floor!r}")
+            floor = {"relative": share / 100}
         else:
             check_number("floor", self.floor, least=0, above=True)
             floor = {"absolute": float(self.floor)}
@@ -140,9 +144,11 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         self : PCK
         """
         X = take_rows(self, X, reset=True, least=2, accept_sparse=True)
-        self.kernel_ = _core.Kernel(json.dumps(self._spec(len(X))), X)
-        self.n_mixtures_, self.n_converged_, iterations = self.kernel_.mixtures() or (0, 0, 0)
+        kernel = _core.Kernel(json.dumps(self._spec(len(X))), X)
+        self.kernel_ = kernel
+        self.n_mixtures_, self.n_converged_, iterations = kernel.mixtures() or (0, 0, 0)
         self.n_iter_ = -(-iterations // self.n_mixtures_)
+        self._n_features_out = kernel.posteriors(X[:1])[3]
         return self
 
     def transform(self, X: Any) -> sparse.csr_matrix:
@@ -168,12 +174,6 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VersionedEstimator)
         X = take_rows(self, X, reset=False, accept_sparse=True)
         Y = X if Y is None else take_rows(self, Y, reset=False, accept_sparse=True)
         return self.kernel_.between(X, Y)
-
-    @property
-    def _n_features_out(self) -> int:
-        # Mixtures of 2 to G components, each size as often as there are restarts.
-        sizes = self.n_mixtures_ // self.n_restarts
-        return int(self.n_restarts * (sizes * (sizes + 3) // 2))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

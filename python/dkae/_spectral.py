@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _core
-from ._base import EmbeddingEstimator, Rows, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, KernelEstimator, Rows, check_flag, check_number, take_rows, take_seed
 from ._kernels import fit_kernel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class _Spectral(EmbeddingEstimator):
+class _Spectral(EmbeddingEstimator, KernelEstimator):
     """Scores along eigenvectors of a kernel matrix."""
 
     n_components: int
@@ -53,7 +53,7 @@ class _Spectral(EmbeddingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            The rows, of which the model keeps a reference for new rows.
+            The rows, of which the model keeps a copy for new rows.
         y : ignored
 
         Returns
@@ -62,7 +62,7 @@ class _Spectral(EmbeddingEstimator):
         """
         X, kernel, seed = self._rows_and_kernel(X)
         model = self._find(kernel, X, seed)
-        self.X_fit_ = X
+        self.X_fit_ = X.copy()  # which may be the caller's own memory
         self.kernel_ = kernel
         self.model_ = model
         self.n_iter_ = model.sweeps()
@@ -153,6 +153,7 @@ class KernelPCA(_Spectral):
         self.random_state = random_state
 
     def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
+        check_flag("centre", self.centre)
         model, converged = _core.kernel_pca(
             kernel, X, self.n_components, bool(self.centre), self.cache_mb, self.tol, self.max_iter, seed
         )

@@ -16,10 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._base import (
+    KernelEstimator,
     RebuiltEstimator,
     Rows,
     VersionedEstimator,
     check_choice,
+    check_flag,
     check_number,
     take_classes,
     take_rows,
@@ -128,6 +130,7 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         """
         X, index = _rows_and_classes(self, X, y)
         check_choice("loss", self.loss, ("squared_hinge", "hinge"))
+        check_flag("fit_intercept", self.fit_intercept)
         check_number("intercept_scaling", self.intercept_scaling, least=0, above=True)
         bias = float(self.intercept_scaling) if self.fit_intercept else None
         self.coef_, self.intercept_, iterations, messages = _core.linear_svm(
@@ -138,7 +141,7 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         return self
 
 
-class KernelSVC(ClassifierMixin, RebuiltEstimator):
+class KernelSVC(ClassifierMixin, RebuiltEstimator, KernelEstimator):
     """A support vector machine with a kernel, one class against one.
 
     What it adds to scikit-learn's ``SVC``, whose optimum it shares: blocks of the kernel matrix are matrix products

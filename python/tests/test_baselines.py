@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -43,6 +45,9 @@ def test_the_pck_is_the_product_of_its_posteriors(blobs):
         ({"covariance_type": "full"}, "covariance_type: expected one of diag"),
         ({"floor": "much"}, "floor: expected a number or a share"),
         ({"floor": 0}, "floor"),
+        ({"floor": "15"}, "floor: expected a number or a share such as '15%', above 0, found '15'"),
+        ({"floor": "0%"}, "floor: expected a number or a share"),
+        ({"floor": "nan%"}, "floor: expected a number or a share"),
         ({"init": "far"}, "init"),
         ({"max_iter": 0}, "max_iter"),
     ],
@@ -109,6 +114,26 @@ def test_isomap_with_all_landmarks_agrees_with_scikit_learn():
         Isomap(n_neighbors=9).fit(x[:9])
 
 
+@pytest.mark.parametrize("estimator", [KernelPCA(), KECA(), Isomap(n_neighbors=12)], ids=str)
+def test_what_was_fitted_is_apart_from_the_callers_rows(estimator, blobs):
+    x = blobs[0].copy()
+    estimator.fit(x)
+    before = estimator.transform(blobs[0])
+    x[:] = 0
+    np.testing.assert_array_equal(estimator.X_fit_, blobs[0])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).transform(blobs[0]), before)
+
+
+def test_what_was_fitted_is_apart_from_parameters_set_later(blobs):
+    x, _ = blobs
+    isomap = Isomap(n_neighbors=12).fit(x)
+    before = isomap.transform(x + 0.1)
+    isomap.set_params(n_neighbors=3)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(isomap)).transform(x + 0.1), before)
+    pck = PCK(n_restarts=4, max_components=7).fit(x).set_params(n_restarts=3)
+    assert len(pck.get_feature_names_out()) == pck.transform(x).shape[1]
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_linear_svc_agrees_with_scikit_learn(loss, classes, blobs):
@@ -134,6 +159,29 @@ def test_kernel_svc_agrees_with_scikit_learn(classes, blobs):
     np.testing.assert_array_equal(ours.predict(x), reference.predict(x))
     # Rows whose multiplier is rounding may be counted by one and not by the other.
     assert abs(len(ours.support_) - len(reference.support_)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (KernelPCA(kernel_params=5), "kernel_params: expected a dict or None, found 5"),
+        (KernelPCA(kernel=np.eye(3)), r"kernel: .* found an array of shape \(3, 3\)"),
+        (KernelPCA(centre="no"), "centre: expected True or False"),
+        (KernelSVC(kernel="poly", kernel_params={"degree": 2.5}), r"kernel_params\['degree'\]: expected a whole"),
+        (LinearSVC(fit_intercept="no"), "fit_intercept: expected True or False"),
+    ],
+)
+def test_bad_parameters_of_the_others_are_named(estimator, words, blobs):
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(*blobs)
+
+
+def test_numbers_of_numpy_are_numbers(blobs):
+    x, _ = blobs
+    params = {"degree": np.int64(2), "gamma": np.float32(0.5), "coef0": np.int32(1)}
+    want = KernelPCA(kernel="poly", kernel_params={"degree": 2, "gamma": 0.5, "coef0": 1}).fit_transform(x)
+    got = KernelPCA(kernel="poly", kernel_params=params, centre=np.True_).fit_transform(x)
+    np.testing.assert_array_equal(got, want)
 
 
 def test_a_kernel_tells_moons_apart():

@@ -218,6 +218,20 @@ def test_partial_fit_goes_on_with_more_rows(blobs, small):
         model.partial_fit(x[:, :3])
 
 
+def test_steps_of_the_history_are_counted_through_all_phases_and_calls(blobs, small):
+    x, _ = blobs
+    # Records are every third step of 600, so that the first of a phase may be beyond the last of a shorter one before.
+    model = DKAE(**{**small, "pretrain_steps": 2, "max_steps": 600}).fit(x)
+    steps = model.history_["step"]
+    assert steps[:6].tolist() == [1, 2, 3, 4, 7, 10] and steps[-1] == 2 + 2 + 600
+    for more in (2, 600, 1):
+        model.partial_fit(x, steps=more)
+    np.testing.assert_array_equal(model.history_["step"][: len(steps)], steps)
+    later = model.history_["step"][len(steps) :]
+    assert later[:4].tolist() == [605, 606, 609, 612] and later[-2:].tolist() == [604 + 602, 604 + 603]
+    assert model.fit(x).history_["step"][-1] == 604
+
+
 def test_rows_set_aside_choose_the_weights(blobs, small):
     x, y = blobs
     settings = {**small, "max_steps": 1000, "learning_rate": 0.05, "validation_fraction": 0.25}
@@ -295,9 +309,12 @@ DKAE((50,), 20, kernel="linear", max_steps=1500, pretrain_steps=2, verbose=1).fi
             shown += part
         assert process.wait() == 0
     os.close(master)
-    line = shown.decode().splitlines()[-1]
-    assert line.count("\r") == 0 or "fine-tuning" in line
-    assert shown.count(b"\rfine-tuning") > 1 and "1500/1500" in shown.decode()
+    # A terminal's end of line is both; a return alone goes back to write over the line.
+    first, second, third, rest = shown.decode().replace("\r\n", "\n").split("\n")
+    assert "\rpretraining layer 1 of 2" in first and "\rpretraining layer 2 of 2" in second and rest == ""
+    drawn = third.split("\r")
+    assert drawn[0] == "" and len(drawn) > 2 and all(line.startswith("fine-tuning") for line in drawn[1:])
+    assert "1500/1500" in drawn[-1]
 
 
 def test_pipelines_searches_and_frames(blobs, small):
@@ -340,6 +357,21 @@ def test_pipelines_searches_and_frames(blobs, small):
         ({"kernel": "ideal", "kernel_params": None}, "y is None"),
         ({"kernel": "precomputed", "kernel_params": None}, "needs the kernel matrix"),
         ({"random_state": -1}, "random_state"),
+        ({"activation": np.eye(2)}, "activation: expected one of relu"),
+        ({"noise": "gauss:nan"}, "noise: expected None"),
+        ({"tied": "no"}, "tied: expected True or False, found 'no'"),
+        ({"callback": 5}, "callback: expected a function"),
+        ({"image_shape": 5}, "image_shape: expected height and width"),
+        ({"image_shape": "15"}, "image_shape: expected height and width"),
+        ({"image_shape": (2.5, 2)}, "image_shape: expected height and width"),
+        ({"image_shape": (-1, -5)}, "image_shape: expected height and width"),
+        ({"kernel": np.eye(3), "kernel_params": None}, r"kernel: .* found an array of shape \(3, 3\); a kernel matrix"),
+        ({"kernel_params": 5}, "kernel_params: expected a dict or None, found 5"),
+        ({"kernel_params": ["gamma"]}, "kernel_params: expected a dict"),
+        ({"kernel": "poly", "kernel_params": {"degree": 2.5}}, r"kernel_params\['degree'\]: expected a whole number"),
+        ({"kernel": "poly", "kernel_params": {"gamma": "a"}}, r"kernel_params\['gamma'\]: expected a number above 0"),
+        ({"kernel": "poly", "kernel_params": {"coef0": None}}, r"kernel_params\['coef0'\]: expected a number"),
+        ({"kernel": "pck", "kernel_params": {"restarts": 3}}, "the kernel 'pck' has .*n_restarts.*; found 'restarts'"),
     ],
 )
 def test_parameters_are_only_stored_and_fit_refuses_bad_ones(parameters, words, blobs, small):
