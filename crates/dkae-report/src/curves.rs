@@ -282,7 +282,7 @@ impl Curves {
             let shown = text::fit(name.text, theme::LABEL, true, axis_x - at);
             canvas.text((at, name.y + theme::LABEL * 0.36), &shown, style);
         }
-        let listed: Vec<&str> = series.iter().map(|s| s.label).collect();
+        let listed: Vec<&str> = series.iter().map(|s| s.label).filter(|label| !label.is_empty()).collect();
         let what = if self.title.is_empty() { &self.y.label } else { &self.title };
         let description = format!("{what}, by {}: {}", self.x.label, listed.join(", "));
         Ok(Figure::new(self.width, self.height, &description, canvas.into_body()))

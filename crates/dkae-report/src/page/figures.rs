@@ -156,4 +156,27 @@ mod tests {
         assert_eq!(curves(&plain, 2).len(), 2);
         assert!(curves(&[], 2).is_empty());
     }
+
+    #[test]
+    fn pretraining_shows_the_validation_rows_dashed_in_the_colour_of_their_layer() {
+        let record = |phase, step, validation| Record { phase, step, reconstruction: 0.1, code: 0.2, validation };
+        let watched = |looks: bool| {
+            let records = (0..3).flat_map(|phase| (1..5).map(move |step| (phase, step)));
+            records.map(|(phase, step)| record(phase, step, looks.then_some((0.3, 0.4)))).collect::<Vec<_>>()
+        };
+        let dashed = |chart: &Chart, colour: usize| {
+            let stroke = format!("stroke=\"{}\"", crate::theme::colour(colour));
+            let lines = chart.figure.svg().lines();
+            lines.filter(|l| l.contains("d=\"M") && l.contains(&stroke) && l.contains("stroke-dasharray")).count()
+        };
+        let charts = curves(&watched(true), 2);
+        assert_eq!(charts[0].title, "Pretraining: reconstruction");
+        assert_eq!([dashed(&charts[0], 0), dashed(&charts[0], 1)], [1, 1]);
+        assert_eq!(charts[1].title, "Pretraining of the code layer: alignment");
+        assert_eq!(dashed(&charts[1], 3), 1);
+        // Curves without a name are not listed for readers who do not see them.
+        assert!(charts[0].figure.svg().contains("layer 1, code layer"));
+        let unwatched = curves(&watched(false), 2);
+        assert!(unwatched.iter().all(|chart| !chart.figure.svg().contains("stroke-dasharray")));
+    }
 }
