@@ -3,6 +3,7 @@
 use dkae::Classify;
 use dkae::baseline::svm::LinearSvm;
 use dkae::baseline::svm::choose::{self, Part};
+use dkae::data::Labels;
 use dkae::metrics::accuracy;
 use dkae::net::Model;
 use dkae::progress::Progress;
@@ -24,14 +25,14 @@ pub(super) struct Accuracies {
 }
 
 impl Report {
-    /// None without labels, with one class only, or without rows to choose by and test on.
+    /// None with one class only, or without rows to choose by and test on.
     pub(super) fn accuracies(
         &self,
         model: &Model,
         rows: &Prepared,
+        labels: &[Labels; 3],
         progress: &dyn Progress,
     ) -> Result<Option<Accuracies>> {
-        let Some(labels) = &rows.labels else { return Ok(None) };
         let limits = rows.parts.each_ref().map(|x| x.nrows().min(self.fitted));
         let own = |i: usize| &labels[i].index[..limits[i]];
         if limits.contains(&0) || own(0).iter().all(|&l| l == own(0)[0]) {

@@ -158,6 +158,28 @@ mod tests {
     use dkae::kernel::Precomputed;
     use dkae::progress::Silent;
 
+    #[test]
+    fn both_kernels_are_carried_row_by_row_in_the_order_of_the_groups() {
+        let codes = ndarray::array![[1.0f32, 0.0], [0.5, 2.0], [3.0, 0.25], [0.0, 1.5]];
+        let half = ndarray::array![[2.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 3.0]];
+        let p = half.dot(&half.t());
+        let (prior, _) = Precomputed::new(p.clone()).unwrap();
+        let by = Groups { of: vec![1, 0, 1, 0], names: vec!["a".into(), "b".into()] };
+        let kernels = Report::default().kernels(&prior, codes.view(), &by).unwrap();
+        assert_eq!(kernels.rows, [1, 3, 0, 2]);
+        assert_eq!(kernels.groups, [("a".to_owned(), 2), ("b".to_owned(), 2)]);
+        for (found, whole) in [(&kernels.prior, p), (&kernels.codes, codes.dot(&codes.t()))] {
+            let pairs = (0..4).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            let levels = found.values.read_u16s();
+            assert_eq!(levels.len(), 10);
+            for ((i, j), level) in pairs.zip(levels) {
+                let value = found.low + (found.high - found.low) * f64::from(level) / 65535.0;
+                let wanted = f64::from(whole[[kernels.rows[i], kernels.rows[j]]]);
+                assert!((value - wanted).abs() < 1e-3, "({i}, {j}): {value} {wanted}");
+            }
+        }
+    }
+
     /// Codes of two directions; the prior agrees but for row 2, which it puts with the other group.
     #[test]
     fn a_row_that_the_prior_puts_elsewhere_is_the_least_aligned() {

@@ -13,7 +13,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::Serialize;
 
 use super::pack::{Packed, level, range};
-use super::{decode, encode};
+use super::{clipped, decode, encode};
 use crate::images::{self, encode as encode_png};
 use crate::{Error, Result};
 
@@ -313,7 +313,7 @@ impl<'a> Looks<'a> {
     /// The name of a feature.
     pub fn name(&self, feature: u32) -> String {
         let named = self.names.and_then(|names| names.get(feature as usize));
-        named.cloned().unwrap_or_else(|| format!("feature {}", feature + 1))
+        named.map_or_else(|| format!("feature {}", feature + 1), |name| clipped(name))
     }
 
     /// All sheets, and how to read them.
@@ -379,13 +379,14 @@ fn largest(of: usize, count: usize, score: impl Fn(usize) -> f64) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use dkae::data::scale::Scale;
     use dkae::net::{About, Activation, Architecture, Autoencoder};
     use ndarray::array;
 
-    fn model(shape: Shape, train: ArrayView2<f32>) -> Model {
+    /// A linear model with codes of two numbers.
+    pub fn model(shape: Shape, train: ArrayView2<f32>) -> Model {
         let architecture = Architecture {
             input: train.ncols(),
             layers: vec![2],

@@ -11,7 +11,7 @@
 //! Without JavaScript the figures of this crate stand in place of the live ones; on paper too.
 //!
 //! What decides the size of the page is the pictures of rows. They are made smaller, and then fewer, until they fit
-//! [`Report::budget`].
+//! [`Report::budget`]. A page that is too large all the same is made again with less, until it is under 5 MB.
 
 mod classify;
 mod denoise;
@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dkae::code::Pca;
-use dkae::data::Shape;
 use dkae::data::scale::Scale;
+use dkae::data::{Labels, Shape};
 use dkae::kernel::Prior;
 use dkae::net::{Model, Record};
 use dkae::progress::Progress;
@@ -62,6 +62,13 @@ pub struct Subject<'a> {
     pub notes: &'a [String],
 }
 
+/// The most bytes of a page: 5 MB, with something to spare.
+const MOST_BYTES: usize = 4_900_000;
+/// The most classes: more can neither be told apart on a map nor be learned by a machine each in reasonable time.
+const MOST_CLASSES: usize = 100;
+/// Letters of a name from the data: a label or a column may be called a whole text.
+const LETTERS: usize = 120;
+
 /// How much a page shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -83,7 +90,7 @@ pub struct Report {
     pub fitted: usize,
     /// Prices C tried for the linear machines. Default 0.01, 0.1, 1 and 10.
     pub prices: Vec<f64>,
-    /// Bytes that pictures of rows may take in the page. Default 2.8 million.
+    /// Bytes that pictures of rows may take in the page; less when the whole page would have 5 MB. Default 2.8 million.
     pub budget: usize,
     /// Seed of noise and clusters. Default 7.
     pub seed: u64,
@@ -116,7 +123,7 @@ pub struct Page {
     history: Vec<Record>,
     #[serde(skip)]
     layers: usize,
-    /// The classes of the rows, in their order; empty without labels.
+    /// The classes of the rows, in their order; empty without labels, and with too many to show.
     classes: Vec<String>,
     looks: looks::Legend,
     sheets: Vec<Sheet>,
@@ -193,7 +200,7 @@ const PARTS: [&str; 3] = ["training", "validation", "test"];
 
 impl Held {
     /// Test rows, then validation rows; training rows only when there is nothing else.
-    fn new(rows: &Prepared, limit: usize) -> Result<Held> {
+    fn new(rows: &Prepared, labels: Option<&[Labels; 3]>, limit: usize) -> Result<Held> {
         let own = [&rows.split.train, &rows.split.validation, &rows.split.test];
         let order: &[usize] = if own[1].len() + own[2].len() > 0 { &[2, 1] } else { &[0] };
         let mut left = limit;
@@ -208,7 +215,7 @@ impl Held {
         let views: Vec<_> = parts.iter().map(|&(part, count)| rows.parts[part].slice(s![..count, ..])).collect();
         let x = concatenate(Axis(0), &views).map_err(|_| Error::Data("no rows to make a report of".to_owned()))?;
         let numbers = parts.iter().flat_map(|&(part, count)| own[part][..count].iter().map(|&i| i as u32)).collect();
-        let labels = match &rows.labels {
+        let labels = match labels {
             Some(labels) => parts
                 .iter()
                 .flat_map(|&(part, count)| labels[part].index[..count].iter().map(|&label| label as usize))
@@ -228,36 +235,59 @@ impl Report {
     /// Computes all that the page shows.
     pub fn gather(&self, subject: &Subject, progress: &dyn Progress) -> Result<Page> {
         self.check()?;
-        let Subject { model, rows, .. } = *subject;
-        let tell = |done: u64, what: &str| -> Result<()> {
-            progress.step(what, done, 5);
-            if progress.stop() { Err(dkae::Error::Interrupted.into()) } else { Ok(()) }
+        tell(progress, 0, "report: linear machines")?;
+        let accuracies = match classes(subject.rows) {
+            Some(labels) => self.accuracies(subject.model, subject.rows, labels, progress)?,
+            None => None,
         };
-        let classes = rows.labels.as_ref().map(|labels| labels[0].names.clone()).unwrap_or_default();
+        let mut settings = self.clone();
+        loop {
+            let page = settings.attempt(subject, accuracies, progress)?;
+            let bytes = page.html()?.len();
+            if bytes <= MOST_BYTES || page.rows.count <= 1 {
+                return Ok(page);
+            }
+            // With smaller pictures all sheets shrink, with fewer rows only theirs: small steps, but not too many.
+            let budget = settings.budget.min(bytes);
+            settings.budget = (budget / 4 * 3).min(budget.saturating_sub(bytes - MOST_BYTES));
+            if let looks::Legend::Features { .. } = page.looks {
+                settings.points = page.rows.count / 2;
+            }
+        }
+    }
 
-        tell(0, "report: rows")?;
+    /// All that the page shows, however large it becomes.
+    fn attempt(&self, subject: &Subject, accuracies: Option<Accuracies>, progress: &dyn Progress) -> Result<Page> {
+        let Subject { model, rows, .. } = *subject;
+        let tell = |done: u64, what: &str| tell(progress, done, what);
+        let labels = classes(rows);
+        let classes: Vec<String> =
+            labels.map(|labels| labels[0].names.iter().map(|name| clipped(name)).collect()).unwrap_or_default();
+
+        tell(1, "report: rows")?;
         let train = rows.parts[0].slice(s![..rows.parts[0].nrows().min(self.fitted), ..]);
         let mut looks = Looks::new(model, train)?;
-        let limit = looks.fit(model, Held::new(rows, self.points)?.x.view(), self.budget, self.points)?;
-        let held = Held::new(rows, limit)?;
+        let limit = looks.fit(model, Held::new(rows, labels, self.points)?.x.view(), self.budget, self.points)?;
+        let held = Held::new(rows, labels, limit)?;
         let codes = encode(model, held.x.view())?;
         let back = decode(model, codes.view())?;
         let errors = errors(held.x.view(), back.view());
         let largest = looks.largest(held.x.view())?;
         let (original, restored) = (looks.add(held.x.view(), &largest)?, looks.add(back.view(), &largest)?);
 
-        tell(1, "report: code space")?;
+        tell(2, "report: code space")?;
         let train_codes = encode(model, train)?;
         let most = train_codes.ncols().min(train_codes.nrows() - 1).min(denoise::MOST);
         let pca = Pca { components: most, ..Pca::default() }.fit(train_codes.view())?;
         let (map, varying) = self.map(model, &pca, codes.view(), &held, &classes, &mut looks)?;
-        let clusters = self.clusters(train_codes.view(), rows.labels.as_ref().map(|l| &l[0]), progress)?;
+        let named = labels.map(|labels| Labels { index: labels[0].index.clone(), names: classes.clone() });
+        let clusters = self.clusters(train_codes.view(), named.as_ref(), progress)?;
         let walks = self.walks(model, &clusters, &varying, &mut looks)?;
 
-        tell(2, "report: denoising")?;
+        tell(3, "report: denoising")?;
         let denoising = self.denoising(model, &pca, &held, &mut looks)?;
 
-        tell(3, "report: kernels")?;
+        tell(4, "report: kernels")?;
         let (part, count) = held.first();
         let shown = codes.slice(s![..count, ..]);
         let prior = subject.priors.map(|priors| &*priors[part]);
@@ -276,9 +306,6 @@ impl Report {
             None => Vec::new(),
         };
         let worst = Worst::new(&errors[..count], self.worst, misaligned, (&looks, &largest), &held, back.view())?;
-
-        tell(4, "report: linear machines")?;
-        let accuracies = self.accuracies(model, rows, progress)?;
         let (looks, sheets) = looks.finish();
         tell(5, "report")?;
         Ok(Page {
@@ -411,8 +438,38 @@ impl Summary {
             figures: subject.figures.clone(),
             accuracies,
             times: subject.times.to_vec(),
-            notes: subject.notes.to_vec(),
+            notes: subject.notes.iter().cloned().chain(too_many(rows)).collect(),
         }
+    }
+}
+
+/// Tells how far the work is; an error when it is to stop.
+fn tell(progress: &dyn Progress, done: u64, what: &str) -> Result<()> {
+    progress.step(what, done, 5);
+    if progress.stop() { Err(dkae::Error::Interrupted.into()) } else { Ok(()) }
+}
+
+/// The labels of the three parts, unless there are too many classes to show.
+fn classes(rows: &Prepared) -> Option<&[Labels; 3]> {
+    rows.labels.as_ref().filter(|labels| labels[0].names.len() <= MOST_CLASSES)
+}
+
+/// What a reader must know when there are.
+fn too_many(rows: &Prepared) -> Option<String> {
+    let count = rows.labels.as_ref()?[0].names.len();
+    (count > MOST_CLASSES).then(|| {
+        format!(
+            "The rows have {count} classes, more than the {MOST_CLASSES} that a page shows: the map has one colour, kernels \
+             are sorted by cluster, and no linear SVM was trained."
+        )
+    })
+}
+
+/// A name from the data, at a length that can be shown.
+fn clipped(name: &str) -> String {
+    match name.char_indices().nth(LETTERS) {
+        Some(_) => name.chars().take(LETTERS - 1).chain(['…']).collect(),
+        None => name.to_owned(),
     }
 }
 
@@ -443,21 +500,31 @@ fn errors(x: ArrayView2<f32>, back: ArrayView2<f32>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dkae::data::{Labels, Table, sample};
+    use dkae::data::{Table, sample};
     use dkae::kernel::KernelSpec;
+    use dkae::math::rng::{self, Purpose};
+    use dkae::net::Activation;
     use dkae::progress::Silent;
     use dkae::recipe::{Recipe, Source};
     use dkae::train::{Length, Trainer};
 
     /// The page of a small model of some rows.
     fn page(table: &Table, settings: &Report) -> Page {
+        about(table, Recipe::default(), |subject| settings.gather(subject, &Silent).unwrap())
+    }
+
+    /// What comes of a small model of some rows.
+    fn about<T>(table: &Table, recipe: Recipe, work: impl FnOnce(&Subject) -> T) -> T {
         let train = Trainer {
             layers: vec![20, 10],
+            // Units that cannot die, whatever the rows.
+            hidden: Activation::Tanh,
+            code: Activation::Linear,
             steps: Length::Steps(20),
             pretrain: Length::Steps(5),
             ..Trainer::default()
         };
-        let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..Recipe::default() };
+        let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..recipe };
         let source = Source::from(table);
         let rows = recipe.prepare(&source).unwrap();
         let kernel = recipe.kernel(&rows, None).unwrap();
@@ -473,7 +540,7 @@ mod tests {
             times: &times,
             notes: &["a <b>note</b>".to_owned()],
         };
-        settings.gather(&subject, &Silent).unwrap()
+        work(&subject)
     }
 
     fn digits(rows: usize) -> Table {
@@ -554,6 +621,62 @@ mod tests {
         let fewer = page(&table, &Report { budget: bytes(&whole) / 8, ..settings });
         assert!(fewer.rows.count < 90 && fewer.rows.count > 5 && side(&fewer) == 16, "{}", fewer.rows.count);
         assert!(bytes(&fewer) <= bytes(&whole) / 6, "{} of {}", bytes(&fewer), bytes(&whole));
+    }
+
+    #[test]
+    fn a_page_is_under_5_megabytes_even_of_noise_in_colour() {
+        let mut noise = rng::stream(5, Purpose::Demo, 0, 0);
+        let patterns = Array2::from_shape_simple_fn((4, 3 * 32 * 32), || rng::below(&mut noise, 256) as f32);
+        let x = Array2::from_shape_fn((2450, 3 * 32 * 32), |(i, j)| {
+            patterns[[i % 4, j]] + rng::below(&mut noise, 64) as f32
+        });
+        let table = Table { x, shape: Shape::Image { channels: 3, height: 32, width: 32 }, ..Table::default() };
+        // By feature, so that the mean of the patterns, and with it whatever is decoded, is noise too.
+        let recipe = Recipe { scale: Scale::Standard, ..Recipe::default() };
+        about(&table, recipe, |subject| {
+            let settings = Report { budget: 50_000_000, ..Report::default() };
+            let page = settings.gather(subject, &Silent).unwrap();
+            let bytes = page.html().unwrap().len();
+            assert!(bytes < 5_000_000 && page.rows.count > 100, "{bytes} bytes, {} rows", page.rows.count);
+            // Or nothing would have been put to the test.
+            assert!(settings.attempt(subject, None, &Silent).unwrap().html().unwrap().len() > 5_000_000);
+        });
+    }
+
+    #[test]
+    fn names_as_long_as_texts_are_cut() {
+        let x = Array2::from_shape_fn((120, 300), |(i, j)| ((i * 31 + j * j * 17 + i * j) % 101) as f32);
+        let names = (0..300).map(|j| format!("{j}{}", "<".repeat(20_000))).collect();
+        let labels = Labels {
+            index: (0..120).map(|i| i % 3).collect(),
+            names: (0..3).map(|k| format!("{k}{}", "é".repeat(1_000_000))).collect(),
+        };
+        let table = Table { x, labels: Some(labels), names: Some(names), ..Table::default() };
+        let page = page(&table, &Report { prices: vec![1.0], ..Report::default() });
+        assert_eq!(page.rows.count, 36);
+        assert_eq!(page.classes[1], format!("1{}…", "é".repeat(LETTERS - 2)));
+        assert!(page.html().unwrap().len() < 1_500_000);
+        assert_eq!(clipped(&"a".repeat(LETTERS)), "a".repeat(LETTERS));
+    }
+
+    #[test]
+    fn thousands_of_classes_are_not_shown_and_cost_no_time() {
+        let rows = 6000;
+        let x = Array2::from_shape_fn((rows, 4), |(i, j)| ((i * 37 + j * 101) % (97 + j)) as f32);
+        let labels =
+            Labels { index: (0..rows as u32).collect(), names: (0..rows).map(|i| format!("name {i}")).collect() };
+        let table = Table { x, labels: Some(labels), ..Table::default() };
+        about(&table, Recipe::default(), |subject| {
+            let start = std::time::Instant::now();
+            let page = Report::default().gather(subject, &Silent).unwrap();
+            let html = page.html().unwrap();
+            // One machine for each class took minutes; without them it is a second or two.
+            assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
+            assert!(page.summary.accuracies.is_none() && page.classes.is_empty());
+            assert_eq!(page.rows.classes.len(), 0);
+            assert!(html.contains("The rows have 6000 classes") && html.contains("sorted by cluster"));
+            assert!(!html.contains("name 17"));
+        });
     }
 
     #[test]

@@ -25,6 +25,20 @@ impl Packed {
         Packed::bytes(&values.flat_map(f32::to_le_bytes).collect::<Vec<u8>>())
     }
 
+    /// What was packed.
+    #[cfg(test)]
+    pub fn read_u16s(&self) -> Vec<u16> {
+        const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let bits = self.0.trim_end_matches('=').chars().flat_map(|c| {
+            let digit = DIGITS.find(c).unwrap();
+            (0..6).rev().map(move |bit| digit >> bit & 1)
+        });
+        let bits: Vec<usize> = bits.collect();
+        let bytes: Vec<u16> =
+            bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |sum, bit| 2 * sum + *bit as u16)).collect();
+        bytes.chunks_exact(2).map(|pair| pair[0] + 256 * pair[1]).collect()
+    }
+
     /// The length in the page.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -50,6 +64,7 @@ mod tests {
     fn numbers_are_packed_little_endian() {
         // 1 and 258 as u16: 01 00 02 01.
         assert_eq!(Packed::u16s([1, 258].into_iter()).0, "AQACAQ==");
+        assert_eq!(Packed("AQACAQ==".to_owned()).read_u16s(), [1, 258]);
         assert_eq!(Packed::f32s([1.0].into_iter()).0, base64(&[0, 0, 0x80, 0x3f]));
     }
 

@@ -171,3 +171,57 @@ impl Report {
         Ok(Some(Walks { names: clusters.names.clone(), steps: self.steps, sheet, still }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::encode;
+    use crate::page::looks::{Sheet, tests::model};
+    use dkae::code::Pca;
+    use dkae::data::Shape;
+
+    /// A map that is mirrored or turned shows rows where they are not, and decodes other points than the one shown.
+    #[test]
+    fn rows_lie_where_their_codes_do_and_the_grid_runs_from_the_left_then_from_the_bottom() {
+        let x = Array2::from_shape_fn((40, 4), |(i, j)| ((i * (7 + 3 * j) + j * j) % (11 + j)) as f32);
+        let model = model(Shape::Vector, x.view());
+        let x = model.preparation().apply(x.view()).unwrap();
+        let codes = encode(&model, x.view()).unwrap();
+        let pca = Pca { components: 2, ..Pca::default() }.fit(codes.view()).unwrap();
+        let held = Held { parts: vec![(2, 40)], x: x.clone(), numbers: (0..40).collect(), labels: Vec::new() };
+        let mut looks = Looks::new(&model, x.view()).unwrap();
+        let (map, varying) =
+            Report { grid: 3, ..Report::default() }.map(&model, &pca, codes.view(), &held, &[], &mut looks).unwrap();
+
+        let [x0, x1, y0, y1] = map.range;
+        let scores = pca.transform(codes.view()).unwrap();
+        for (packed, axis, low, high) in [(&map.x, 0, x0, x1), (&map.y, 1, y0, y1)] {
+            for (level, &score) in packed.read_u16s().into_iter().zip(scores.column(axis)) {
+                let shown = low + (high - low) * f64::from(level) / 65535.0;
+                assert!((shown - f64::from(score)).abs() < 1e-4 * (high - low), "{shown} {score}");
+            }
+        }
+
+        // Point by point: the mean of the codes and so much of each component.
+        let mut wanted = Looks::new(&model, x.view()).unwrap();
+        let mut places = Vec::new();
+        for y in [y0, (y0 + y1) / 2.0, y1] {
+            for x in [x0, (x0 + x1) / 2.0, x1] {
+                let code = (0..2).map(|j| {
+                    let along = |axis: usize| f64::from(pca.components[[axis, j]]);
+                    (f64::from(pca.mean[j]) + x * along(0) + y * along(1)) as f32
+                });
+                places.extend(code);
+            }
+        }
+        let places = Array2::from_shape_vec((9, 2), places).unwrap();
+        wanted.add(decode(&model, places.view()).unwrap().view(), &varying).unwrap();
+        let levels = |looks: Looks| match looks.finish().1.remove(0) {
+            Sheet::Features { values, .. } => values.read_u16s(),
+            Sheet::Pictures { .. } => panic!("not pictures"),
+        };
+        let (found, wanted) = (levels(looks), levels(wanted));
+        assert_eq!(found.len(), 9 * 4);
+        assert!(found.iter().zip(&wanted).all(|(a, b)| a.abs_diff(*b) < 20), "{found:?} {wanted:?}");
+    }
+}

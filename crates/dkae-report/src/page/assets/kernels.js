@@ -121,7 +121,7 @@ function startKernels() {
       const value = entry(kernel, at[0], at[1]);
       return `${kernel.name}: ${short(value)} (${(value / kernel.rms).toFixed(2)} × RMS)`;
     });
-    const groupless = labelled ? '' : '\n(no labels: rows are sorted by cluster)';
+    const groupless = labelled ? '' : '\n(no classes: rows are sorted by cluster)';
     find('kernel-text').textContent = `${rowName(a)} and ${rowName(b)}\n${values.join('\n')}${groupless}`;
     mark();
   }
