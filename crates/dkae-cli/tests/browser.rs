@@ -29,11 +29,11 @@ fn chromium() -> Option<String> {
     None
 }
 
-/// Runs the checks on a page; `mode` is empty for all of them.
-fn check(chromium: &str, page: &Path, mode: &str) {
+/// Runs the checks on a page about the data called `name`; `mode` is empty for all of them.
+fn check(chromium: &str, page: &Path, name: &str, mode: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check.mjs");
     let mut command = Command::new("node");
-    command.arg(script).arg(page).arg(chromium).args((!mode.is_empty()).then_some(mode));
+    command.arg(script).arg(page).arg(name).arg(chromium).args((!mode.is_empty()).then_some(mode));
     let output = command.output().expect("node starts");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", stderr(&output));
@@ -68,7 +68,7 @@ fn a_page_of_pictures_does_what_it_promises() {
     std::fs::write(folder.path().join("names.txt"), names.concat()).unwrap();
     let fit = ["fit", "digits.idx", "--labels-file", "names.txt", "--layers", "60,30", "-o", "m.dkae", "--report"];
     done(folder.path(), &[&fit[..], &QUICK].concat());
-    check(&chromium, &folder.path().join("m.html"), "");
+    check(&chromium, &folder.path().join("m.html"), "digits.idx", "");
 }
 
 #[test]
@@ -86,7 +86,16 @@ fn names_with_html_are_text_and_a_page_made_later_is_the_same() {
     std::fs::write(folder.path().join(file), text).unwrap();
     let fit = ["fit", file, "--label", "kind", "-o", "m.dkae", "--report", "page.html"];
     done(folder.path(), &[&fit[..], &QUICK].concat());
-    check(&chromium, &folder.path().join("page.html"), "");
+    check(&chromium, &folder.path().join("page.html"), file, "");
+    // The checks compare what is shown with what the page carries: here, that it carries the names as they are.
+    let carried: serde_json::Value = serde_json::from_str(&data(&folder.path().join("page.html"))).unwrap();
+    let mut classes: Vec<&str> = carried["classes"].as_array().unwrap().iter().filter_map(|c| c.as_str()).collect();
+    classes.sort_unstable();
+    let (run, image) = ("</script><script>injected=1</script><!--<script>", "<img src=x onerror=injected=1>");
+    assert_eq!(classes, [run, "<b class=injected>red</b>", image]);
+    let features = &carried["looks"]["features"]["names"];
+    assert_eq!([&features[0], &features[1]], ["<b class=injected>a</b>", image]);
+    assert_eq!(features[2], "</script><b class=injected>");
 
     // From the model and the same rows alone.
     done(folder.path(), &["report", "m.dkae", file, "--label", "kind"]);
@@ -99,7 +108,7 @@ fn names_with_html_are_text_and_a_page_made_later_is_the_same() {
     let rest = text.split_once('\n').unwrap().1;
     std::fs::write(folder.path().join("others.csv"), rest).unwrap();
     done(folder.path(), &["report", "m.dkae", "others.csv", "--label", "last", "-o", "others.html"]);
-    check(&chromium, &folder.path().join("others.html"), "");
+    check(&chromium, &folder.path().join("others.html"), "others.csv", "");
     assert!(std::fs::read_to_string(folder.path().join("others.html")).unwrap().contains("class=\"note\""));
 }
 
@@ -115,7 +124,7 @@ fn a_page_without_labels_and_without_a_kernel_has_what_remains() {
         let output = run(folder.path(), &format!("fit clouds.csv --skip kind -o {model}.dkae --report {more}"));
         assert!(output.status.success(), "{}", stderr(&output));
         let page = folder.path().join(format!("{model}.html"));
-        check(&chromium, &page, "loads");
+        check(&chromium, &page, "clouds.csv", "loads");
         let html = std::fs::read_to_string(&page).unwrap();
         assert_eq!(html.contains("<section id=\"kernels\""), kernels, "{model}");
         assert!(!html.contains("linear SVM"), "{model}");
