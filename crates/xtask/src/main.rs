@@ -75,7 +75,7 @@ fn package() -> bool {
         return std::env::var_os("DKAE_REQUIRE_DATA").is_none();
     }
     eprintln!("== Python package: pip install .");
-    if !run(&python, &["-m", "pip", "install", "--quiet", "--no-build-isolation", "."]) {
+    if !run(&python, &["-m", "pip", "install", "--quiet", "."]) {
         eprintln!("== Python package: building it failed");
         return false;
     }
