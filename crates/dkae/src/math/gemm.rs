@@ -1,7 +1,8 @@
 //! Matrix products: the one place that calls a GEMM crate.
 //!
-//! `dst = beta dst + alpha a b`, for any strides. The rows of `dst` are cut into blocks by the shape alone and each block
-//! is one sequential product, so the result is the same, bit for bit, with one thread or many. [`product_by_rows`] hands
+//! `dst = beta dst + alpha a b`, for any strides. The rows of `dst` are cut into blocks and each block is one sequential
+//! product, which sums over the inner dimension in an order that depends on that dimension alone: the result is the same,
+//! bit for bit, with one thread or many. [`product_by_rows`] hands
 //! every block to a closure as soon as it is done, while it is still in cache: bias and activation, or an optimiser's
 //! update, then cost no pass over memory of their own.
 //!
@@ -41,6 +42,12 @@ pub fn product<T: Float>(alpha: T, a: ArrayView2<T>, b: ArrayView2<T>, beta: T, 
 fn block_rows(m: usize, n: usize, k: usize) -> usize {
     let flops_a_row = 2 * n.max(1) * k.max(1);
     (4_000_000 / flops_a_row).max(m.div_ceil(16)).clamp(64, m.max(64))
+}
+
+/// Rows per block for products of a training step, one after the other in quick succession: a block for each thread,
+/// because the crate packs all of `b` anew for every block.
+pub fn rows_for_each_thread(m: usize) -> usize {
+    m.div_ceil(crate::math::threads::count()).next_multiple_of(16).clamp(64, 1024)
 }
 
 /// As [`product`], by blocks of `rows` rows of `dst`; `finish` gets the first row's number and the finished block.

@@ -23,9 +23,8 @@ use crate::math::gemm;
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
 
-/// Rows of a product that one task computes; every width up to 2000 makes a few tasks, and packing the batch again for
-/// each does not show.
-const TASK: usize = 128;
+/// Features whose squared errors are summed as one, so that the sum is the same for any number of threads.
+const PIECE: usize = 128;
 
 /// Both terms of the loss of one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,7 +72,7 @@ impl Workspace {
             down: room(),
             clean: Array2::zeros((widest, padded)),
             disturbed: false,
-            sums: Vec::with_capacity(widest.div_ceil(TASK)),
+            sums: Vec::with_capacity(widest.div_ceil(PIECE)),
             loss: CodeLoss::new(rows),
             gradients: net.layers().iter().map(Layer::zeros_like).collect(),
         }
@@ -183,10 +182,10 @@ impl Workspace {
         let clean = self.disturbed.then(|| self.clean.view());
         // Sums by fixed pieces, added in their order: the same for any number of threads.
         self.sums.clear();
-        self.sums.resize(width.div_ceil(TASK), 0.0);
-        up.axis_chunks_iter_mut(Axis(0), TASK)
+        self.sums.resize(width.div_ceil(PIECE), 0.0);
+        up.axis_chunks_iter_mut(Axis(0), PIECE)
             .into_par_iter()
-            .zip(down.axis_chunks_iter(Axis(0), TASK))
+            .zip(down.axis_chunks_iter(Axis(0), PIECE))
             .zip(&mut self.sums)
             .enumerate()
             .for_each(|(i, ((mut up, down), total))| {
@@ -194,7 +193,7 @@ impl Workspace {
                 for (j, (mut up, down)) in up.rows_mut().into_iter().zip(down.rows()).enumerate() {
                     let (input, delta) = up.as_slice_mut().expect("rows are contiguous").split_at_mut(padded);
                     let output = &down.as_slice().expect("rows are contiguous")[padded..];
-                    let clean = clean.as_ref().map(|c| c.row(i * TASK + j));
+                    let clean = clean.as_ref().map(|c| c.row(i * PIECE + j));
                     let target = clean.as_ref().map_or(&*input, |c| c.as_slice().expect("rows are contiguous"));
                     let mut row_sum = 0.0f32;
                     for ((delta, &output), &target) in delta[..k].iter_mut().zip(&output[..k]).zip(&target[..k]) {
@@ -221,7 +220,7 @@ impl Workspace {
             let input = below[l].slice(s![.., padded..]);
             if l + 1 == levels.end {
                 let output = self.down[l + 1].slice_mut(s![.., ..padded]);
-                gemm::product_by_rows(1.0, net.layers()[l].back(), input, 0.0, output, TASK, |_, _| ());
+                product(net.layers()[l].back(), input, output, |_, _| ());
             } else {
                 let h = self.down[l + 1].slice(s![.., padded..]);
                 let output = above[0].slice_mut(s![.., padded..]);
@@ -259,16 +258,27 @@ impl Workspace {
             let (enc, h_decoder) = down.split_at(Axis(1), padded);
             let (h, dec) = up.split_at(Axis(1), padded);
             if tied {
-                gemm::product_by_rows(1.0, down, up.t(), 0.0, gradient.weights.view_mut(), TASK, |_, _| ());
+                product(down, up.t(), gradient.weights.view_mut(), |_, _| ());
             } else {
-                gemm::product_by_rows(1.0, enc, h.t(), 0.0, gradient.weights.view_mut(), TASK, |_, _| ());
+                product(enc, h.t(), gradient.weights.view_mut(), |_, _| ());
                 let own = gradient.decoder_weights.as_mut().expect("untied layers have decoder weights");
-                gemm::product_by_rows(1.0, h_decoder, dec.t(), 0.0, own.view_mut(), TASK, |_, _| ());
+                product(h_decoder, dec.t(), own.view_mut(), |_, _| ());
             }
             gradient.bias.iter_mut().zip(enc.rows()).for_each(|(b, row)| *b = row.sum());
             gradient.decoder_bias.iter_mut().zip(dec.rows()).for_each(|(b, row)| *b = row.sum());
         }
     }
+}
+
+/// `output = w input`; `finish` gets the first row's number and the block of rows that begins there.
+fn product(
+    w: ArrayView2<f32>,
+    input: ArrayView2<f32>,
+    output: ArrayViewMut2<f32>,
+    finish: impl Fn(usize, ArrayViewMut2<f32>) + Sync,
+) {
+    let rows = gemm::rows_for_each_thread(output.nrows());
+    gemm::product_by_rows(1.0, w, input, 0.0, output, rows, finish);
 }
 
 /// `output = s(w input + bias)`, features x rows.
@@ -280,7 +290,7 @@ fn propagate(
     output: ArrayViewMut2<f32>,
 ) {
     let bias = bias.expect("biases are contiguous");
-    gemm::product_by_rows(1.0, w, input, 0.0, output, TASK, |first, mut block| {
+    product(w, input, output, |first, mut block| {
         for (mut row, &bias) in block.rows_mut().into_iter().zip(&bias[first..]) {
             activation.apply(row.as_slice_mut().expect("rows are contiguous"), bias);
         }
@@ -295,7 +305,7 @@ fn back(
     h: ArrayView2<f32>,
     output: ArrayViewMut2<f32>,
 ) {
-    gemm::product_by_rows(1.0, w, input, 0.0, output, TASK, |first, mut block| {
+    product(w, input, output, |first, mut block| {
         for (mut row, h) in block.rows_mut().into_iter().zip(h.slice(s![first.., ..]).rows()) {
             activation.multiply_slope(
                 row.as_slice_mut().expect("rows are contiguous"),
