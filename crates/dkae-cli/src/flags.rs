@@ -606,7 +606,7 @@ pub struct Classify {
     #[arg(long, value_name = "METHOD", default_value = "svm")]
     pub method: Method,
     /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
-    #[arg(long, value_name = "C,C,...", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_name = "C,C,...", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
     pub c: Option<Vec<f64>>,
     /// kernel-svm: rbf, pck, linear, polynomial or cosine [default: rbf]
     #[arg(long, value_name = "KERNEL")]
@@ -615,7 +615,7 @@ pub struct Classify {
     #[arg(long, value_name = "W,W,...", value_delimiter = ',')]
     pub rbf_width: Option<Vec<String>>,
     /// knn: numbers of neighbours to try [default: 1]
-    #[arg(long, value_name = "K,K,...", value_delimiter = ',')]
+    #[arg(long, value_name = "K,K,...", value_delimiter = ',', value_parser = at_least_one, allow_negative_numbers = true)]
     pub neighbours: Option<Vec<usize>>,
     /// Write the class and the prediction of every test row, as csv
     #[arg(short, long, value_name = "FILE")]
@@ -638,4 +638,13 @@ pub enum Method {
     KernelSvm,
     /// The nearest training rows.
     Knn,
+}
+
+/// A price: refused here, before any row is read.
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&c: &f64| c > 0.0 && c.is_finite()).ok_or_else(|| "expected a number above 0".into())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&k| k > 0).ok_or_else(|| "expected a whole number, 1 or more".into())
 }

@@ -138,6 +138,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.chain().find_map(|e| e.downcast_ref::<Error>()) {
         Some(Error::Setting { .. }) => 2,
         Some(Error::Interrupted) => 130,
+        _ if error.downcast_ref::<settings::NotSettings>().is_some() => 2,
         _ => 1,
     }
 }

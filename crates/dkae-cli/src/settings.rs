@@ -261,11 +261,21 @@ fn with_dashes(table: toml::Table) -> Result<toml::Table> {
     Ok(renamed)
 }
 
+/// What a settings file that cannot be used is called: an error of usage.
+#[derive(Debug)]
+pub struct NotSettings(PathBuf);
+
+impl std::fmt::Display for NotSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}: not a settings file", self.0.display())
+    }
+}
+
 impl Settings {
     /// From a TOML file.
     fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        Self::parse(&text).with_context(|| format!("{}: not a settings file", path.display()))
+        Self::parse(&text).with_context(|| NotSettings(path.to_owned()))
     }
 
     fn parse(text: &str) -> Result<Self> {

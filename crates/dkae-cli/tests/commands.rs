@@ -275,7 +275,7 @@ fn an_unknown_setting_in_a_file_is_refused() {
         ("seed = \n", "line 1"),
     ] {
         std::fs::write(folder.path().join("bad.toml"), text).unwrap();
-        let message = refused(folder.path(), "fit clouds.csv --config bad.toml -o x.dkae", 1);
+        let message = refused(folder.path(), "fit clouds.csv --config bad.toml -o x.dkae", 2);
         assert!(message.contains("bad.toml") && message.contains(word), "{message}");
     }
     assert!(!files(folder.path()).iter().any(|f| f.starts_with("x.dkae")));

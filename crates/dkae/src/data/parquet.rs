@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView2, s};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, FloatType};
@@ -314,22 +314,24 @@ impl ParquetSink {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let views: Vec<_> = self.pending.iter().map(|rows| rows.view()).collect();
-        let rows = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
-        self.pending.clear();
-        self.pending_rows = 0;
-        let writer = &mut self.writer;
+        let (writer, blocks) = (&mut self.writer, &self.pending);
+        let mut values = Vec::with_capacity(self.pending_rows);
         let mut write = || -> Result<(), ParquetError> {
             let mut group = writer.next_row_group()?;
             let mut column = 0;
             while let Some(mut chunk) = group.next_column()? {
-                chunk.typed::<FloatType>().write_batch(&rows.column(column).to_vec(), None, None)?;
+                values.clear();
+                blocks.iter().for_each(|rows| values.extend(rows.column(column)));
+                chunk.typed::<FloatType>().write_batch(&values, None, None)?;
                 chunk.close()?;
                 column += 1;
             }
             group.close().map(|_| ())
         };
-        write().map_err(|e| write_error(&self.path, e))
+        write().map_err(|e| write_error(&self.path, e))?;
+        self.pending.clear();
+        self.pending_rows = 0;
+        Ok(())
     }
 }
 
