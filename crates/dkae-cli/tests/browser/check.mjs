@@ -289,6 +289,24 @@ try {
   check(injected === 0, 'no name from the data became an element or ran');
   await tab.close();
 
+  // A laptop: nothing is wider than the screen, and Tab goes through everything that can be used, in the order of the page.
+  const laptop = await browser.open(url, { width: 1280, height: 720 });
+  await laptop.until("document.documentElement.dataset.ready === 'true'");
+  const overflow = await laptop.evaluate('document.documentElement.scrollWidth');
+  check(overflow <= 1280, `laptop: nothing is wider than the screen: ${overflow}`);
+  const usable = await laptop.evaluate(`(window.usable = [...document.querySelectorAll('a, button, input, select, [tabindex]')]
+    .filter((e) => e.tabIndex >= 0 && !e.disabled && e.getClientRects().length > 0)).length`);
+  check(usable > 20, `there is much to use: ${usable}`);
+  const visited = [];
+  for (let i = 0; i < usable; i += 1) {
+    await laptop.key('Tab');
+    visited.push(await laptop.evaluate('window.usable.indexOf(document.activeElement)'));
+  }
+  check(visited.every((place, i) => place === i), `Tab visits all ${usable} in their order: ${visited}`);
+  const outlined = await laptop.evaluate("getComputedStyle(document.activeElement).outlineStyle");
+  check(outlined !== 'none', 'and shows where it is');
+  await laptop.close();
+
   // A phone: nothing is wider than the screen, and a tap does what hovering does.
   for (const scheme of ['light', 'dark']) {
     const phone = await browser.open(url, { width: 390, height: 844, mobile: true, scheme });

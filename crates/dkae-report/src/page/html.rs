@@ -195,14 +195,14 @@ impl Page {
 
     fn denoising_text(&self) -> String {
         "Noise is put on held-out rows, and only the leading principal components of their codes are kept. Few components wash \
-         rows out, many let the noise through; the slider chooses."
+         rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>."
             .into()
     }
 
     fn worst_text(&self) -> String {
         format!(
             "The held-out rows farthest from their reconstruction: mislabelled, damaged or rare rows are often among them. The \
-             mean squared error of all {} rows is {}. Press a row to find it on the map.",
+             mean squared error of all {} rows is {}.<span class=\"live\" hidden> Press a row to find it on the map.</span>",
             self.rows.parts[0].1,
             short(self.worst.mean_error)
         )
