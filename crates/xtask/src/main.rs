@@ -74,6 +74,11 @@ fn package() -> bool {
         eprintln!("== no Python 3.10 with the package's requirements could be set up: its tests are skipped");
         return std::env::var_os("DKAE_REQUIRE_DATA").is_none();
     }
+    eprintln!("== Python package: ruff");
+    if !run(&python, &["-m", "ruff", "check", "--quiet", "python"]) {
+        eprintln!("== Python package: ruff has complaints");
+        return false;
+    }
     eprintln!("== Python package: pip install .");
     if !run(&python, &["-m", "pip", "install", "--quiet", "."]) {
         eprintln!("== Python package: building it failed");
@@ -94,13 +99,25 @@ fn package() -> bool {
     done
 }
 
-/// Builds a wheel.
+/// Builds a wheel. It goes to others, so the places of sources on this machine are taken out of it; a target folder of its
+/// own, because that is another build.
 fn wheel() -> bool {
     let folder = root().join("target/wheel");
     let python = folder.join("bin/python");
-    run("python3", &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
-        && run(&python, &["-m", "pip", "install", "--quiet", "maturin>=1.9,<2"])
-        && run(&python, &["-m", "maturin", "build", "--release", "--out", "target/wheels"])
+    let ready = run("python3", &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()])
+        && run(&python, &["-m", "pip", "install", "--quiet", "maturin>=1.9,<2"]);
+    let home = std::env::home_dir().unwrap_or_default();
+    let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+    let places = [(cargo, "cargo"), (root().canonicalize().unwrap_or_else(|_| root()), "dkae")];
+    let flags = places.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).join(" ");
+    ready
+        && Command::new(&python)
+            .args(["-m", "maturin", "build", "--release", "--out", "target/wheels"])
+            .env("RUSTFLAGS", flags)
+            .env("CARGO_TARGET_DIR", folder.join("target"))
+            .current_dir(root())
+            .status()
+            .is_ok_and(|status| status.success())
 }
 
 /// A Python with the `safetensors` package, in a folder of its own, for the test that a model file loads there. Without a

@@ -11,6 +11,7 @@ mod polynomial;
 mod posteriors;
 mod precomputed;
 mod prior;
+mod products;
 mod rbf;
 mod screen;
 mod soft;

@@ -17,13 +17,15 @@
 //! comparisons of short integers, side by side in wide vectors, and a few additions for what is shared. Where most is
 //! shared (few features, soft clusters), soft.rs multiplies dense matrices instead.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use std::ops::Range;
+
+use ndarray::{ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 use crate::math::dispatch::dispatched;
 use crate::math::threads;
 
-use super::{Factors, Prior, soft};
+use super::{Prior, soft};
 
 /// One of several posteriors of a row under one mixture, or what precedes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,6 +112,11 @@ impl Posteriors {
         Self { rows, firsts, chunks, soft }
     }
 
+    /// How many rows F has.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// How many columns F has: the components of all mixtures.
     pub fn columns(&self) -> usize {
         self.firsts.last().map_or(0, |&c| c as usize)
@@ -148,6 +155,15 @@ impl Posteriors {
         let (chunk, at, m) = (&self.chunks[row / CHUNK], row % CHUNK, self.mixtures());
         let begin = if at == 0 { 0 } else { chunk.ends[at - 1] as usize };
         (&chunk.owners[at * m..(at + 1) * m], &chunk.entries[begin..chunk.ends[at] as usize])
+    }
+
+    /// The mixtures of a run that share a row, each with its entries.
+    #[inline(always)]
+    pub(super) fn shared(&self, row: usize, mixtures: Range<usize>) -> impl Iterator<Item = (usize, &[Entry])> {
+        let mut entries = self.parts(row).1;
+        std::iter::from_fn(move || next_list(&mut entries))
+            .skip_while(move |(mixture, _)| *mixture < mixtures.start)
+            .take_while(move |(mixture, _)| *mixture < mixtures.end)
     }
 
     /// Calls `each` with mixture, component and posterior of the shared entries of a row.
@@ -196,7 +212,7 @@ impl Posteriors {
     }
 
     /// What F is multiplied by for P to be F F^T: one over the root of the number of mixtures.
-    fn scale(&self) -> f64 {
+    pub(super) fn scale(&self) -> f64 {
         1.0 / (self.mixtures() as f64).sqrt()
     }
 
@@ -220,52 +236,6 @@ impl Posteriors {
                 },
             );
         });
-    }
-}
-
-/// The factor is F / sqrt(M), so that P is it times its transpose. Sums are f64.
-impl Factors for Posteriors {
-    fn height(&self) -> usize {
-        self.rows
-    }
-
-    fn width(&self) -> usize {
-        self.columns()
-    }
-
-    fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
-        assert_eq!(w.nrows(), self.columns(), "rows of w");
-        let scale = self.scale();
-        let mut out = Array2::zeros((self.rows, w.ncols()));
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(0), 64).into_par_iter().enumerate().for_each(|(block, mut out)| {
-                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                    for (column, value) in self.row(block * 64 + i) {
-                        out.scaled_add(f64::from(value) * scale, &w.row(column));
-                    }
-                }
-            });
-        });
-        out
-    }
-
-    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
-        assert_eq!(v.nrows(), self.rows, "rows of v");
-        let scale = self.scale();
-        let mut out = Array2::zeros((self.columns(), v.ncols()));
-        // Every task owns some columns of the result and reads all rows in order, so sums do not depend on the threads.
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(1), 8).into_par_iter().zip(v.axis_chunks_iter(Axis(1), 8)).for_each(
-                |(mut out, v)| {
-                    for (i, v) in v.rows().into_iter().enumerate() {
-                        for (column, value) in self.row(i) {
-                            out.row_mut(column).scaled_add(f64::from(value) * scale, &v);
-                        }
-                    }
-                },
-            );
-        });
-        out
     }
 }
 
