@@ -52,7 +52,9 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     let mut sink = stream::create(&flags.output, output, Some(&names))?;
     let progress = screen.rows(verb, source.rows_hint());
     let mut rows = 0;
-    while let Some(block) = source.next_block(BLOCK)? {
+    // Blocks of wide rows, as of word counts, are made dense: fewer at a time, 64 MB at most.
+    let together = (16_000_000 / source.width().max(1)).clamp(1, BLOCK);
+    while let Some(block) = source.next_block(together)? {
         if stop_requested() {
             return Err(Error::Interrupted.into());
         }

@@ -1,6 +1,6 @@
 //! Every flag of the command, once: help, completions and the man page all come from here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use dkae::data::read::{Column, Format};
@@ -45,7 +45,8 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
     /// Threads that compute; by default one per core. The result is the same for any number
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=1024))]
     pub threads: usize,
 }
 
@@ -99,35 +100,77 @@ Examples:
 }
 
 impl Command {
-    /// An output that is also an input would be lost: nobody means that.
+    /// An output that is also an input, or another output, would be lost: nobody means that.
     pub fn refuse_overwriting(&self) -> dkae::Result<()> {
-        let (output, inputs): (Option<&PathBuf>, Vec<&PathBuf>) = match self {
+        let refuse = |path: &Path, why| {
+            let message = format!("{} is also {why}, and would be lost; write to another file", path.display());
+            Err(dkae::Error::setting("output", message))
+        };
+        let (outputs, inputs) = self.files();
+        let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| real(path)).collect();
+        let mut written = Vec::new();
+        for (path, place) in outputs.iter().filter_map(|path| Some((path, real(path)?))) {
+            if inputs.contains(&place) {
+                return refuse(path, "read");
+            }
+            if written.contains(&place) {
+                return refuse(path, "written by the same command");
+            }
+            written.push(place);
+        }
+        Ok(())
+    }
+
+    /// What the command writes, and what it reads.
+    fn files(&self) -> (Vec<PathBuf>, Vec<&PathBuf>) {
+        match self {
+            Command::Demo(d) => (d.files().to_vec(), Vec::new()),
             Command::Fit(f) => (
-                f.output.as_ref(),
+                f.output.iter().cloned().chain(f.page()).chain(f.write_config.clone()).collect(),
                 f.data.iter().chain(&f.config).chain(&f.kernel.prior).chain(&f.reading.labels_file).collect(),
             ),
             Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
-                (Some(&c.output), vec![&c.model, &c.data])
+                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
             }
-            Command::Kernel(k) => (Some(&k.output), k.data.iter().collect()),
-            Command::Denoise(d) => (Some(&d.output), [&d.model, &d.data].into_iter().chain(&d.fit).collect()),
-            Command::Walk(w) => (Some(&w.output), vec![&w.model, &w.data]),
-            Command::Cluster(c) => (Some(&c.output), vec![&c.model, &c.data]),
-            Command::Report(r) => (r.output.as_ref(), r.data.iter().chain([&r.model]).chain(&r.prior).collect()),
-            Command::Classify(c) => (
-                c.output.as_ref(),
-                c.data.iter().chain(&c.train).chain(&c.validation).chain(&c.test).chain(&c.model).collect(),
+            Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
+            Command::Denoise(d) => (
+                vec![d.output.clone()],
+                [&d.model, &d.data].into_iter().chain(&d.fit).chain(&d.reading.labels_file).collect(),
             ),
-            _ => return Ok(()),
-        };
-        let real = |path: &PathBuf| path.canonicalize().ok().filter(|path| path.is_file());
-        let Some(output) = output.and_then(real) else { return Ok(()) };
-        match inputs.into_iter().find(|input| real(input).as_ref() == Some(&output)) {
-            Some(input) => Err(dkae::Error::setting(
-                "output",
-                format!("{} is also read, and would be lost; write to another file", input.display()),
-            )),
-            None => Ok(()),
+            Command::Walk(w) => (
+                w.figure.iter().chain([&w.output]).cloned().collect(),
+                [&w.model, &w.data].into_iter().chain(&w.reading.labels_file).collect(),
+            ),
+            Command::Cluster(c) => {
+                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
+            }
+            Command::Report(r) => (
+                vec![r.page()],
+                r.data.iter().chain([&r.model]).chain(&r.prior).chain(&r.reading.labels_file).collect(),
+            ),
+            Command::Classify(c) => (
+                c.output.iter().cloned().collect(),
+                c.data
+                    .iter()
+                    .chain(&c.train)
+                    .chain(&c.validation)
+                    .chain(&c.test)
+                    .chain(&c.model)
+                    .chain(&c.reading.labels_file)
+                    .collect(),
+            ),
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+/// Where a file is or would be; nothing for what is not a plain file, such as /dev/null.
+fn real(path: &Path) -> Option<PathBuf> {
+    match path.canonicalize() {
+        Ok(path) => path.is_file().then_some(path),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(folder.canonicalize().ok()?.join(path.file_name()?))
         }
     }
 }
@@ -144,6 +187,14 @@ pub struct Demo {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+}
+
+impl Demo {
+    /// What it writes: the model, the page, the figure twice.
+    pub fn files(&self) -> [PathBuf; 4] {
+        let beside = |extension| self.output.with_extension(extension);
+        [self.output.clone(), beside("html"), beside("svg"), beside("png")]
+    }
 }
 
 /// How to read a file of rows.
@@ -229,6 +280,14 @@ pub struct Fit {
     pub network: NetworkFlags,
     #[command(flatten)]
     pub training: TrainingFlags,
+}
+
+impl Fit {
+    /// The page to write, if one is asked for.
+    pub fn page(&self) -> Option<PathBuf> {
+        let beside = || self.output.as_ref().map(|model| model.with_extension("html"));
+        self.report.as_ref().and_then(|path| path.clone().or_else(beside))
+    }
 }
 
 /// Which rows to learn from, and what to do to them first.
@@ -572,6 +631,13 @@ pub struct Report {
     pub prior: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
+}
+
+impl Report {
+    /// The page to write.
+    pub fn page(&self) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| self.model.with_extension("html"))
+    }
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ mod sheet;
 mod walk;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use clap::Parser;
@@ -38,13 +39,19 @@ fn main() -> ExitCode {
     dkae::math::threads::set_count(flags.global.threads);
     screen::watch_for_interrupts();
     let screen = Screen::new(&flags.global);
-    // A fault of ours is one line too, with a place to look for it, and not a success.
+    // A fault of ours is one line too, with a place to look for it, and not a success. It is told here rather than where it
+    // happens: the reader of Parquet files catches those that damaged files cause in its crate.
+    static FAULT: Mutex<String> = Mutex::new(String::new());
     std::panic::set_hook(Box::new(|fault| {
-        eprintln!("error: a fault in dkae {}, please report it: {fault}", env!("CARGO_PKG_VERSION"));
+        *FAULT.lock().unwrap_or_else(PoisonError::into_inner) = fault.to_string();
     }));
     let result = match std::panic::catch_unwind(|| run(&flags, screen)) {
         Ok(result) => result,
-        Err(_) => return ExitCode::FAILURE,
+        Err(_) => {
+            let fault = FAULT.lock().unwrap_or_else(PoisonError::into_inner);
+            eprintln!("error: a fault in dkae {}, please report it: {fault}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::FAILURE;
+        }
     };
     match result {
         Ok((text, value)) => {

@@ -83,6 +83,10 @@ fn centroids(flags: &Walk, clusters: usize, codes: ArrayView2<f32>, screen: Scre
     if clusters < 2 {
         return Err(Error::setting("clusters", format!("a walk needs at least 2, found {clusters}")).into());
     }
+    if clusters > codes.nrows() {
+        let message = format!("expected at most {}, as many as there are rows, found {clusters}", codes.nrows());
+        return Err(Error::setting("clusters", message).into());
+    }
     let all: Vec<(usize, usize)> = (0..clusters).flat_map(|i| (i + 1..clusters).map(move |j| (i, j))).collect();
     if flags.pairs == 0 || flags.pairs > all.len() {
         let message = format!("expected 1 to {}, the pairs of {clusters} clusters, found {}", all.len(), flags.pairs);

@@ -13,7 +13,7 @@ use ndarray::Array2;
 /// A quick fit of the clouds, without the file to write.
 const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 32,16 --pretrain 100 \
                    --steps 500 --validate-every 125";
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "fit",
     "encode",
@@ -25,6 +25,8 @@ const COMMANDS: [&str; 13] = [
     "walk",
     "cluster",
     "classify",
+    "report",
+    "reproduce",
     "completions",
     "man",
 ];

@@ -90,7 +90,6 @@ fn open_array(input: Input, labels: Option<Labels>) -> Result<Opened> {
         [channels @ (1 | 3), height, width] => Shape::Image { channels, height, width },
         _ => Shape::Vector,
     };
-    // One axis, or one column: both orders are the same.
     if header.fortran && axes.len() > 1 {
         return Err(Error::format(
             &path,
@@ -101,6 +100,7 @@ fn open_array(input: Input, labels: Option<Labels>) -> Result<Opened> {
     let reader: Box<dyn Reader>;
     let rows_hint;
     let width = record.unwrap_or(0) / element.bytes();
+    // Of one column both orders are the same.
     if header.fortran && width > 1 {
         let (source, start, most_bytes): (Box<dyn ReadSeek>, u64, _) = match input.most_bytes {
             Some(size) if !input.gzip => {

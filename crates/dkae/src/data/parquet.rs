@@ -147,6 +147,7 @@ impl Column {
 
     /// Reads the next `rows` values; fewer are an error.
     fn read(&mut self, rows: usize) -> Result<(), ParquetError> {
+        let is_label = self.words.is_some();
         let (numbers, words, nullable, unsigned) = (&mut self.numbers, &mut self.words, self.nullable, self.unsigned);
         numbers.clear();
         let mut number = |v: Option<f64>| match words {
@@ -162,6 +163,11 @@ impl Column {
             ColumnReader::DoubleColumnReader(r) => values(r, rows, nullable, |v| number(v.copied())),
             ColumnReader::Int32ColumnReader(r) => values(r, rows, nullable, |v| {
                 number(v.map(|&v| if unsigned { f64::from(v as u32) } else { f64::from(v) }));
+            }),
+            // As labels they keep all their digits.
+            ColumnReader::Int64ColumnReader(r) if is_label => values(r, rows, nullable, |v| {
+                let text = |&v: &i64| if unsigned { (v as u64).to_string() } else { v.to_string() };
+                words.get_or_insert_default().push(v.map_or_else(String::new, text));
             }),
             ColumnReader::Int64ColumnReader(r) => values(r, rows, nullable, |v| {
                 number(v.map(|&v| if unsigned { v as u64 as f64 } else { v as f64 }));

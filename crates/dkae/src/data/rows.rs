@@ -172,7 +172,8 @@ pub(crate) fn collect(
 ) -> Result<Table> {
     let mut out = Collector::new(path, &opened, side, options);
     if let Some(rows) = opened.rows_hint {
-        out.values.reserve_exact(rows.saturating_mul(opened.width));
+        // A hint: a file may promise more than it has, and more than there is memory. Then the values grow as they come.
+        let _ = out.values.try_reserve_exact(rows.saturating_mul(opened.width));
     }
     while opened.reader.read(usize::MAX, &mut out)? > 0 {}
     out.finish()?;

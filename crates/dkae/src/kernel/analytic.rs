@@ -1,7 +1,7 @@
 //! Kernels that are a formula of two rows: what they share.
 //!
 //! A block of P gathers its rows, multiplies them, and applies the formula to the products; nothing else is stored. The
-//! memory for the gathered rows is kept by each thread, so that a training step allocates nothing.
+//! memory for the gathered rows is kept by each thread.
 
 use ndarray::{ArrayView2, ArrayViewMut2};
 

@@ -10,7 +10,7 @@
 //! two bytes with the number of the component that owns it, or the word that several share it. Those are in a list: four
 //! bytes that name the mixture and how many components share the row, then four bytes for each of them, its number and
 //! the posterior as a 16-bit fraction of one. Posteriors that round to zero have no entry. MNIST at Q = G = 30 has about 930 non-zeros
-//! out of 13 920 columns, in 2.3 KB a row. The error of a stored posterior is at most 1/131070; docs/method/em.md bounds
+//! out of 13 920 columns, in 2.4 KB a row. The error of a stored posterior is at most 1/131070; docs/method/em.md bounds
 //! what that does to P. P itself is never stored.
 //!
 //! A block of P is computed in tiles. Where rows are owned, P counts in how many mixtures two rows have the same owner:

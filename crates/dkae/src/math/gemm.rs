@@ -6,8 +6,8 @@
 //! every block to a closure as soon as it is done, while it is still in cache: bias and activation, or an optimiser's
 //! update, then cost no pass over memory of their own.
 //!
-//! The crate is fastest when the longer contiguous axis of `dst` and of one factor is the same (see
-//! docs/performance.md); this module passes strides through and leaves the layout to the caller.
+//! The crate is fastest when the longer contiguous axis of `dst` and of one factor is the same; this module passes strides
+//! through and leaves the layout to the caller.
 
 #![allow(unsafe_code)]
 
@@ -38,16 +38,21 @@ pub fn product<T: Float>(alpha: T, a: ArrayView2<T>, b: ArrayView2<T>, beta: T, 
     product_by_rows(alpha, a, b, beta, dst, block_rows(m, n, k), |_, _| ());
 }
 
-/// Rows per block: large enough that packing `b` again for each block does not show, small enough to share out.
+/// Rows per block: large enough that packing `b` again for each block does not show, small enough to share out, and all
+/// blocks about alike.
 fn block_rows(m: usize, n: usize, k: usize) -> usize {
     let flops_a_row = 2 * n.max(1) * k.max(1);
-    (4_000_000 / flops_a_row).max(m.div_ceil(16)).clamp(64, m.max(64))
+    let most = (4_000_000 / flops_a_row).max(m.div_ceil(16)).clamp(64, m.max(64));
+    m.div_ceil(m.div_ceil(most).max(1)).max(1)
 }
 
-/// Rows per block for products of a training step, one after the other in quick succession: a block for each thread,
-/// because the crate packs all of `b` anew for every block.
+/// Rows per block for products of a training step, one after the other in quick succession: one block for each thread,
+/// because the crate packs all of `b` anew for every block. At least 128 rows and at most 64 blocks, so that the last
+/// one has more than 64 rows as well: with fewer the crate may sum in another order, and the bits would depend on the
+/// number of threads.
 pub fn rows_for_each_thread(m: usize) -> usize {
-    m.div_ceil(crate::math::threads::count()).next_multiple_of(16).clamp(64, 1024)
+    let blocks = crate::math::threads::count().min(m / 128).clamp(1, 64);
+    m.div_ceil(blocks).max(1)
 }
 
 /// As [`product`], by blocks of `rows` rows of `dst`; `finish` gets the first row's number and the finished block.
@@ -154,6 +159,25 @@ mod tests {
             })
         };
         assert_eq!(run(1), run(3));
+    }
+
+    #[test]
+    fn a_block_for_each_thread_gives_the_same_bits_for_any_number_of_them() {
+        for (m, n, k) in [(65, 208, 500), (257, 16, 784), (500, 208, 30), (777, 48, 2000), (8200, 16, 700)] {
+            let (a, turned, b) = (random(m, k, 5), random(k, m, 6), random(k, n, 7));
+            let run = |threads, a: ArrayView2<f32>| {
+                threads::with_count(threads, || {
+                    let mut dst = Array2::zeros((m, n));
+                    let rows = rows_for_each_thread(m);
+                    product_by_rows(1.0, a, b.view(), 0.0, dst.view_mut(), rows, |_, _| ());
+                    dst
+                })
+            };
+            for a in [a.view(), turned.t()] {
+                let one = run(1, a);
+                assert!([2, 3, 6, 70].into_iter().all(|threads| run(threads, a) == one), "{m} x {k} x {n}");
+            }
+        }
     }
 
     #[test]

@@ -73,11 +73,20 @@ impl Architecture {
 
 /// No layer is empty.
 pub(crate) fn check_widths(layers: &[usize]) -> Result<()> {
-    match layers.iter().position(|&w| w == 0) {
-        Some(i) => Err(Error::setting("layers", format!("layer {} has width 0; every layer needs a unit", i + 1))),
+    if let Some(i) = layers.iter().position(|&w| w == 0) {
+        return Err(Error::setting("layers", format!("layer {} has width 0; every layer needs a unit", i + 1)));
+    }
+    match layers.iter().position(|&w| w > WIDEST) {
+        Some(i) => {
+            let message = format!("layer {} has width {}; the most is {WIDEST}", i + 1, layers[i]);
+            Err(Error::setting("layers", message))
+        }
         None => Ok(()),
     }
 }
+
+/// A layer of more units is a slip of the pen, not a wish.
+const WIDEST: usize = 1_000_000;
 
 /// As `784-500-500-2000-2000`.
 impl std::fmt::Display for Architecture {

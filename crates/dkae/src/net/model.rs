@@ -237,15 +237,17 @@ impl Model {
             .collect::<Result<_>>()?;
         let scaler = Scaler::from_parts(scale, reader.take("scale.offset")?.1, reader.take("scale.factor")?.1)
             .map_err(|e| damaged("arrays scale.offset and scale.factor", e))?;
+        if ![1, architecture.input].contains(&scaler.offset().len()) {
+            let message =
+                format!("{} numbers for {} features: the file is damaged", scaler.offset().len(), architecture.input);
+            return Err(Error::format(&path, "array scale.offset", message));
+        }
         let text = if reader.has("text.idf") {
-            let (_, idf) = reader.take("text.idf")?;
-            let (shape, values) = reader.take("text.components")?;
-            let misfit = || Error::format(&path, "array text.components", "does not fit the rest: the file is damaged");
-            let &[m, d] = &shape[..] else { return Err(misfit()) };
-            if d != idf.len() || m != architecture.input {
-                return Err(misfit());
-            }
-            let components = Array2::from_shape_vec((m, d), values).map_err(|_| misfit())?;
+            let m = architecture.input;
+            let d = reader.length("text.idf");
+            let idf = reader.take_shaped("text.idf", &[d])?;
+            let components = Array2::from_shape_vec((m, d), reader.take_shaped("text.components", &[m, d])?)
+                .map_err(|e| Error::format(&path, "array text.components", format!("the file is damaged: {e}")))?;
             let singular_values = reader.take_shaped("text.singular_values", &[m])?.into();
             Some((TfIdf { idf }, TruncatedSvd { components, singular_values }))
         } else {

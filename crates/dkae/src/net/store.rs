@@ -101,6 +101,11 @@ impl Reader {
         self.tensors.contains_key(name)
     }
 
+    /// How many numbers an array has.
+    pub fn length(&self, name: &str) -> usize {
+        self.tensors.get(name).map_or(0, |(_, values)| values.len())
+    }
+
     /// Takes an array of this shape, whose numbers must be finite.
     pub fn take_shaped(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let (found, values) = self.take(name)?;

@@ -83,9 +83,11 @@ impl Fingerprint {
     pub fn of(settings: &Trainer, train: Rows, validation: Option<Rows>) -> Self {
         let hash_prior = |rows: &Rows| {
             rows.prior.map_or(0, |p| {
-                let some: Vec<usize> = (0..p.len()).step_by((p.len() / 32).max(1)).take(32).collect();
-                let mut block = ndarray::Array2::zeros((some.len(), some.len()));
-                p.block(&some, &some, block.view_mut());
+                // Every row against a few: a change anywhere shows.
+                let all: Vec<usize> = (0..p.len()).collect();
+                let few: Vec<usize> = all.iter().copied().step_by((p.len() / 32).max(1)).take(32).collect();
+                let mut block = ndarray::Array2::zeros((all.len(), few.len()));
+                p.block(&all, &few, block.view_mut());
                 hash(block.iter())
             })
         };
@@ -179,7 +181,7 @@ impl Checkpoint {
         if found.phase > layers {
             return Err(Error::format(&self.path, "", "is past the last phase: the file is damaged"));
         }
-        let trained = if found.phase < layers { found.phase..found.phase + 1 } else { 0..layers };
+        let trained = super::run::levels(found.phase, layers);
         state.adam = Adam { time: found.adam_time, ..Adam::new(&state.net.layers()[trained]) };
         state.best = found.best.map(|loss| (loss, state.net.layers().to_vec()));
         let tied = state.net.architecture().tied;
@@ -313,6 +315,20 @@ mod tests {
         assert!(refusal(&trainer(), &x, &swapped).contains("another kernel"));
         // It is still there, for the run that it belongs to.
         assert!(fit(&trainer(), &x, &classes, &path, u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn one_other_label_among_many_is_another_kernel() {
+        let x = Array2::from_shape_fn((200, 3), |(i, j)| ((i * 7 + j * 3) % 11) as f32);
+        let classes: Vec<u32> = (0..200).map(|i| i % 3).collect();
+        let print = |classes: &[u32]| {
+            let prior = crate::kernel::Ideal::new(classes);
+            Fingerprint::of(&trainer(), Rows { x: x.view(), prior: Some(&prior) }, None).prior
+        };
+        // Row 101 is not among the few that all are compared with.
+        let mut other = classes.clone();
+        other[101] = (other[101] + 1) % 3;
+        assert_ne!(print(&classes), print(&other));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl FromStr for Length {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad =
-            || Error::setting("steps", format!("expected a number of steps, or '100 paper-epochs', found '{text}'"));
+            || Error::setting("length", format!("expected a number of steps, or '100 paper-epochs', found '{text}'"));
         let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
         let number = number.parse().map_err(|_| bad())?;
         match unit.trim() {

@@ -264,10 +264,16 @@ impl Workspace {
                 let own = gradient.decoder_weights.as_mut().expect("untied layers have decoder weights");
                 product(h_decoder, dec.t(), own.view_mut(), |_, _| ());
             }
-            gradient.bias.iter_mut().zip(enc.rows()).for_each(|(b, row)| *b = row.sum());
-            gradient.decoder_bias.iter_mut().zip(dec.rows()).for_each(|(b, row)| *b = row.sum());
+            sum_rows(enc, gradient.bias.as_slice_mut());
+            sum_rows(dec, gradient.decoder_bias.as_slice_mut());
         }
     }
+}
+
+/// The gradient of a bias: each entry is the sum of a row.
+fn sum_rows(deltas: ArrayView2<f32>, out: Option<&mut [f32]>) {
+    let out = out.expect("biases are contiguous");
+    out.par_iter_mut().with_min_len(PIECE).zip(deltas.axis_iter(Axis(0))).for_each(|(out, row)| *out = row.sum());
 }
 
 /// `output = w input`; `finish` gets the first row's number and the block of rows that begins there.

@@ -12,7 +12,7 @@
 //! Two solvers reach the same optimum. [`Solver::Newton`] works on the weights, needs the squared hinge, and goes over the
 //! rows once for all classes (`newton.rs`). [`Solver::Descent`] is dual coordinate descent (Hsieh et al. 2008), for both
 //! losses (`descent.rs`). Newton is the default where it applies: its factored second derivative makes it insensitive to
-//! badly scaled features, where coordinate descent takes very many sweeps. docs/performance.md has times of both.
+//! badly scaled features, where coordinate descent takes very many sweeps.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use rayon::prelude::*;

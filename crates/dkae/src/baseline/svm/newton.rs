@@ -162,8 +162,7 @@ impl<'a> Newton<'a> {
     }
 
     /// Conjugate gradients for `H s = -g` in every open problem, until the residual is a tenth of the gradient: closer
-    /// would be wasted, since the rows inside the margin change with the step. (Digits took 241 products in all; with three
-    /// tenths 315, with three hundredths 296.)
+    /// would be wasted, since the rows inside the margin change with the step.
     fn directions(
         &self,
         gradient: &Array2<f64>,
