@@ -281,6 +281,21 @@ impl FittedPck {
         check::finite("rows for a kernel", x)?;
         self.screen.posteriors(x, progress)
     }
+
+    /// As [`Kernel::between`], with someone to report to while the posteriors are computed.
+    pub fn between_watched(
+        &self,
+        a: ArrayView2<f32>,
+        b: ArrayView2<f32>,
+        out: ArrayViewMut2<f32>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let (a, b) = (self.posteriors_watched(a, progress)?, self.posteriors_watched(b, progress)?);
+        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
+        progress.check()?;
+        a.between(&rows, &b, &columns, out);
+        Ok(())
+    }
 }
 
 impl Kernel for FittedPck {
@@ -298,10 +313,7 @@ impl Kernel for FittedPck {
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
-        let (a, b) = (self.posteriors(a)?, self.posteriors(b)?);
-        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
-        a.between(&rows, &b, &columns, out);
-        Ok(())
+        self.between_watched(a, b, out, &Silent)
     }
 
     fn describe(&self) -> String {
