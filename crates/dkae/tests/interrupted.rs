@@ -58,8 +58,8 @@ fn recipe() -> Recipe {
     Recipe { svd: Some(3), kernel: KernelSpec::Pck(pck()), ..Recipe::default() }
 }
 
-/// Each kind of work, in a size that takes it through its loops more than once.
-fn all() -> Vec<(&'static str, Work)> {
+/// Each kind of work and something that it reports, in a size that takes it through its loops more than once.
+fn all() -> Vec<(&'static str, &'static str, Work)> {
     fn work(run: impl Fn(&dyn Progress) -> Result<()> + 'static) -> Work {
         Box::new(run)
     }
@@ -77,56 +77,102 @@ fn all() -> Vec<(&'static str, Work)> {
     let scattered = Array2::from_shape_fn((700, 2), |(i, j)| ((i * 7919 + j * 104_729) % 10_007) as f32);
     let rbf = || KernelSpec::Rbf(Rbf::default());
     vec![
-        ("linear SVM by Newton steps", linear(Solver::Newton)),
-        ("linear SVM by descent", linear(Solver::Descent)),
-        ("kernel SVM", work(move |p| KernelSvm::default().fit_watched(&Linear, a.view(), &classes(600), p).map(drop))),
+        ("linear SVM by Newton steps", "linear SVM", linear(Solver::Newton)),
+        ("linear SVM by descent", "linear SVM", linear(Solver::Descent)),
+        (
+            "kernel SVM",
+            "kernel SVM: pairs of classes",
+            work(move |p| KernelSvm::default().fit_watched(&Linear, a.view(), &classes(600), p).map(drop)),
+        ),
         (
             "kernel SVM of large pairs",
+            "kernel SVM: steps of a large pair",
             work(move |p| small_cache.fit_watched(&Linear, many.view(), &classes(1300), p).map(drop)),
         ),
         (
             "kernel SVM, cluster kernel",
+            "posteriors: blocks of rows",
             work(move |p| KernelSvm::default().fit_watched(&kernel, i.view(), &classes(600), p).map(drop)),
         ),
-        ("kernel PCA", work(move |p| Kpca::default().fit(rbf().fit(b.view())?, b.view(), p).map(drop))),
-        ("kernel PCA of a prior", work(move |p| Kpca::default().fit_prior(&own, p).map(drop))),
-        ("kernel PCA of factors", work(move |p| Kpca::default().fit_factors(&factors, p).map(drop))),
-        ("kernel PCA, cluster kernel", work(move |p| Kpca::default().fit_pck(fitted(&h), h.view(), p).map(drop))),
+        (
+            "kernel PCA",
+            "products with the kernel matrix",
+            work(move |p| Kpca::default().fit(rbf().fit(b.view())?, b.view(), p).map(drop)),
+        ),
+        (
+            "kernel PCA of a prior",
+            "products with the kernel matrix",
+            work(move |p| Kpca::default().fit_prior(&own, p).map(drop)),
+        ),
+        (
+            "kernel PCA of factors",
+            "products with the kernel matrix",
+            work(move |p| Kpca::default().fit_factors(&factors, p).map(drop)),
+        ),
+        (
+            "kernel PCA, cluster kernel",
+            "posteriors: blocks of rows",
+            work(move |p| Kpca::default().fit_pck(fitted(&h), h.view(), p).map(drop)),
+        ),
         (
             "pre-images",
+            "widths and ridges of the pre-images",
             work(move |p| {
                 let pairs = Pairs { z: z.view(), x: of_z.view() };
                 Preimage::default().fit(pairs, pairs, p).map(drop)
             }),
         ),
-        ("KECA", work(move |p| Keca::default().fit(c.view(), p).map(drop))),
-        ("ISOMAP", work(move |p| Isomap { neighbours: 10, ..Isomap::default() }.fit(d.view(), p).map(drop))),
+        ("KECA", "products with the kernel matrix", work(move |p| Keca::default().fit(c.view(), p).map(drop))),
+        (
+            "ISOMAP",
+            "shortest paths",
+            work(move |p| Isomap { neighbours: 10, ..Isomap::default() }.fit(d.view(), p).map(drop)),
+        ),
         (
             "ISOMAP, many pieces",
+            "distances between pieces: blocks of rows",
             work(move |p| {
                 Isomap { neighbours: 1, landmarks: 50, ..Isomap::default() }.fit(scattered.view(), p).map(drop)
             }),
         ),
-        ("k-means", work(move |p| KMeans::default().fit(e.view(), p).map(drop))),
-        ("mixtures", work(|p| pck().fit_watched(rows(200, 6).view(), p).map(drop))),
-        ("posteriors", work(move |p| fitted(&f).posteriors_watched(rows(1600, 6).view(), p).map(drop))),
-        ("a sum of kernels", {
+        ("k-means", "k-means starts", work(move |p| KMeans::default().fit(e.view(), p).map(drop))),
+        ("mixtures", "mixtures", work(|p| pck().fit_watched(rows(200, 6).view(), p).map(drop))),
+        (
+            "posteriors",
+            "posteriors: blocks of rows",
+            work(move |p| fitted(&f).posteriors_watched(rows(1600, 6).view(), p).map(drop)),
+        ),
+        ("a sum of kernels", "mixtures", {
             let spec: KernelSpec = "0.5*pck+rbf".parse().unwrap();
             work(move |p| {
                 let x = rows(200, 6);
                 spec.fit_watched(x.view(), p)?.prior_watched(x.view(), p).map(drop)
             })
         }),
-        ("PCA", work(move |p| Pca::default().fit_watched(wide.t(), p).map(drop))),
-        ("PCA of few rows", work(|p| Pca::default().fit_watched(rows(300, 700).view(), p).map(drop))),
+        ("PCA", "principal components: products", work(move |p| Pca::default().fit_watched(wide.t(), p).map(drop))),
+        (
+            "PCA of few rows",
+            "principal components: products",
+            work(|p| Pca::default().fit_watched(rows(300, 700).view(), p).map(drop)),
+        ),
         (
             "PCA, all components",
+            "principal components: products",
             work(move |p| Pca { components: 6, ..Pca::default() }.fit_watched(g.view(), p).map(drop)),
         ),
-        ("SVD", work(|p| Svd { components: 4, seed: 0 }.fit_watched(&counts(80, 400), p).map(drop))),
-        ("SVD of few words", work(|p| Svd { components: 4, seed: 0 }.fit_watched(&counts(80, 40), p).map(drop))),
+        (
+            "SVD",
+            "truncated SVD: products",
+            work(|p| Svd { components: 4, seed: 0 }.fit_watched(&counts(80, 400), p).map(drop)),
+        ),
+        (
+            "SVD of few words",
+            "truncated SVD: columns",
+            work(|p| Svd { components: 4, seed: 0 }.fit_watched(&counts(80, 40), p).map(drop)),
+        ),
         (
             "alignment",
+            "alignment: blocks",
             work(|p| {
                 let x = rows(3000, 3);
                 alignment_of_priors(&*Linear.prior(x.view())?, &*Linear.prior(x.view())?, p).map(drop)
@@ -134,6 +180,7 @@ fn all() -> Vec<(&'static str, Work)> {
         ),
         (
             "recipe",
+            "mixtures",
             work(|p| {
                 let x = counts(200, 300);
                 let source = Source {
@@ -170,7 +217,7 @@ impl Progress for Patience {
 
 #[test]
 fn whoever_asks_to_stop_is_heard_at_any_time() {
-    for (name, work) in all() {
+    for (name, _, work) in all() {
         let endless = Patience::of(usize::MAX);
         work(&endless).unwrap_or_else(|e| panic!("{name}: {e}"));
         let questions = endless.questions.into_inner();
@@ -187,7 +234,7 @@ fn whoever_asks_to_stop_is_heard_at_any_time() {
 fn little_is_done_after_a_wish_to_stop() {
     // Each thread ends what it is in the middle of.
     let most = 2 * dkae::math::threads::count() + 2;
-    for (name, work) in all() {
+    for (name, _, work) in all() {
         let patience = Patience::of(2);
         assert!(work(&patience).is_err(), "{name}");
         let questions = patience.questions.into_inner();
@@ -207,7 +254,7 @@ impl Progress for Reports {
 
 #[test]
 fn progress_is_never_more_than_all_and_ends_there() {
-    for (name, work) in all() {
+    for (name, report, work) in all() {
         let reports = Reports::default();
         work(&reports).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut last = BTreeMap::new();
@@ -215,7 +262,7 @@ fn progress_is_never_more_than_all_and_ends_there() {
             assert!(done <= total && total > 0, "{name}: {what}: {done} of {total}");
             last.insert(what, (done, total));
         }
-        assert!(!last.is_empty(), "{name}: no report");
+        assert!(last.contains_key(report), "{name}: {last:?}");
         for (what, (done, total)) in last {
             assert_eq!(done, total, "{name}: {what}");
         }
