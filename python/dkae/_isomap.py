@@ -82,7 +82,7 @@ class Isomap(EmbeddingEstimator):
                 stacklevel=2,
             )
         self.X_fit_ = X.copy()  # which may be the caller's own memory
-        self._parts = (int(self.n_neighbors), *self.model_.parts())
+        self._parts = (int(self.n_neighbors), self.n_connected_components_, *self.model_.parts())
         self.embedding_ = self._parts[-1]
         return self
 

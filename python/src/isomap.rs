@@ -42,11 +42,13 @@ impl IsomapModel {
         Ok((IsomapModel { model }, pieces))
     }
 
-    /// A model from the rows of the fit, the number of neighbours and [`parts`](IsomapModel::parts).
+    /// A model from the rows of the fit, the number of neighbours, that of pieces, and [`parts`](IsomapModel::parts).
     #[new]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         x: PyReadonlyArray2<f32>,
         neighbours: usize,
+        pieces: usize,
         to_landmarks: PyReadonlyArray2<f32>,
         values: PyReadonlyArray1<f64>,
         vectors: PyReadonlyArray2<f64>,
@@ -56,12 +58,12 @@ impl IsomapModel {
         let (values, vectors) = (values.as_array().to_owned(), vectors.as_array().to_owned());
         let model = Spectrum::from_parts(values, vectors, offset.as_array().to_owned()).and_then(|spectrum| {
             let [x, to_landmarks, scores] = [x, to_landmarks, scores].map(|a| crate::owned(a.as_array()));
-            Fitted::from_parts(x, neighbours, to_landmarks, spectrum, scores)
+            Fitted::from_parts(x, neighbours, pieces, to_landmarks, spectrum, scores)
         });
         Ok(IsomapModel { model: model.map_err(to_python)? })
     }
 
-    /// What [`IsomapModel::new`] takes besides the rows and the number of neighbours.
+    /// What [`IsomapModel::new`] takes besides the rows and the two numbers.
     fn parts<'py>(&self, py: Python<'py>) -> Parts<'py> {
         let spectrum = self.model.spectrum.clone();
         let offset = spectrum.offset().clone();

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use dkae::kernel::{self as kernels, FittedPck, KernelSpec, Prior, Width};
+use dkae::progress::Progress;
 use dkae::{Error, Result};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::error::to_python;
+use crate::watch::{Hooks, watched};
 
 /// Where rows begin, columns, values, and how many columns there are.
 type CsrParts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f32>>, usize);
@@ -32,11 +34,11 @@ enum Fitted {
 
 impl Kernel {
     /// Fits a kernel; `of_prepared` says that its rows are those that a model prepared.
-    pub fn fit(spec: &KernelSpec, x: ArrayView2<f32>, of_prepared: bool) -> Result<Self> {
+    pub fn fit(spec: &KernelSpec, x: ArrayView2<f32>, of_prepared: bool, progress: &dyn Progress) -> Result<Self> {
         let (spec, rows, fitted) = match spec {
             KernelSpec::Pck(settings) => {
                 let rows = x.select(Axis(0), &settings.drawn(x.nrows()));
-                (spec.clone(), rows, Fitted::Pck(Arc::new(settings.fit(x)?)))
+                (spec.clone(), rows, Fitted::Pck(Arc::new(settings.fit_watched(x, progress)?)))
             }
             KernelSpec::Rbf(settings) => {
                 let rbf = settings.fit(x)?;
@@ -46,7 +48,7 @@ impl Kernel {
                 (spec, centre.insert_axis(Axis(0)), Fitted::Other(Arc::new(rbf)))
             }
             // The others depend on the width of rows only.
-            _ => (spec.clone(), Array2::zeros((1, x.ncols())), Fitted::Other(spec.fit(x)?.into())),
+            _ => (spec.clone(), Array2::zeros((1, x.ncols())), Fitted::Other(spec.fit_watched(x, progress)?.into())),
         };
         Ok(Kernel { fitted, spec, rows: Arc::new(rows), of_prepared })
     }
@@ -79,6 +81,10 @@ impl kernels::Kernel for Kernel {
         self.fitted().prior(x)
     }
 
+    fn prior_watched<'a>(&'a self, x: ArrayView2<'a, f32>, progress: &dyn Progress) -> Result<Box<dyn Prior + 'a>> {
+        self.fitted().prior_watched(x, progress)
+    }
+
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
         self.fitted().between(a, b, out)
     }
@@ -100,7 +106,7 @@ impl Kernel {
     #[pyo3(signature = (spec, x, of_prepared = false))]
     fn new(py: Python<'_>, spec: &str, x: PyReadonlyArray2<f32>, of_prepared: bool) -> PyResult<Self> {
         let x = x.as_array();
-        py.detach(|| Kernel::fit(&self::spec(spec)?, x, of_prepared)).map_err(to_python)
+        watched(py, Hooks::default(), |watch| Kernel::fit(&self::spec(spec)?, x, of_prepared, watch))
     }
 
     /// The kernel between rows.
@@ -112,22 +118,24 @@ impl Kernel {
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (a, b) = (a.as_array(), b.as_array());
         let mut out = Array2::zeros((a.nrows(), b.nrows()));
-        py.detach(|| self.fitted().between(a, b, out.view_mut())).map_err(to_python)?;
+        watched(py, Hooks::default(), |watch| match self.pck() {
+            Some(pck) => pck.between_watched(a, b, out.view_mut(), watch),
+            None => self.fitted().between(a, b, out.view_mut()),
+        })?;
         Ok(out.into_pyarray(py))
     }
 
     /// The posteriors of rows as the parts of a sparse matrix; only of a probabilistic cluster kernel.
     fn posteriors<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<CsrParts<'py>> {
         let x = x.as_array();
-        let parts = py.detach(|| {
+        let (begins, columns, values, width) = watched(py, Hooks::default(), |watch| {
             let pck = self.pck().ok_or_else(|| Error::setting("kernel", "has no posteriors: it is not a PCK"))?;
-            let posteriors = pck.posteriors(x)?;
+            let posteriors = pck.posteriors_watched(x, watch)?;
             let (begins, columns, values) = posteriors.to_csr();
             let begins: Vec<i64> = begins.into_iter().map(|b| b as i64).collect();
             let columns: Vec<i32> = columns.into_iter().map(|c| c as i32).collect();
             Ok((begins, columns, values, posteriors.columns()))
-        });
-        let (begins, columns, values, width) = parts.map_err(to_python)?;
+        })?;
         Ok((begins.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py), width))
     }
 

@@ -68,7 +68,7 @@ impl Fit<'_> {
         let source = match given {
             _ if recipe.train.lambda == 0.0 => None,
             Some(source) => Some(source),
-            None => Some(Source::Kernel(Kernel::fit(&recipe.kernel, prepared[0].view(), true)?)),
+            None => Some(Source::Kernel(Kernel::fit(&recipe.kernel, prepared[0].view(), true, watch)?)),
         };
         let kernel = match &source {
             Some(Source::Kernel(kernel)) => Some(kernel.clone()),

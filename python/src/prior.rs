@@ -69,7 +69,9 @@ impl Source {
         watch: &'a Watch,
     ) -> Result<Box<dyn Prior + 'a>> {
         match self {
-            Source::Kernel(kernel) => kernel.fitted().prior(if kernel.of_prepared() { prepared } else { raw }),
+            Source::Kernel(kernel) => {
+                kernel.fitted().prior_watched(if kernel.of_prepared() { prepared } else { raw }, watch)
+            }
             Source::Classes(classes) => Ok(Box::new(Ideal::new(classes))),
             Source::Matrix(matrix) => Ok(Box::new(matrix.clone())),
             Source::Function => Ok(Box::new(FunctionPrior { x: raw, watch })),

@@ -43,12 +43,12 @@ pub fn kernel_pca<'py>(
         let model = match kernel.pck() {
             // P is a product of posteriors: not even tiles of it are needed to find its eigenpairs.
             Some(pck) => {
-                let spectrum = settings.fit_factors(&pck.posteriors(x)?, watch)?.spectrum;
+                let spectrum = settings.fit_factors(&pck.posteriors_watched(x, watch)?, watch)?.spectrum;
                 KpcaModel::from_parts(Box::new(kernel.clone()), crate::owned(x), spectrum)?
             }
             None => settings.fit(Box::new(kernel), x, watch)?,
         };
-        let converged = model.spectrum.converged;
+        let converged = model.spectrum.search.is_some_and(|search| search.converged);
         Ok((SpectralModel { model }, converged))
     })
 }
@@ -104,9 +104,9 @@ impl SpectralModel {
         (spectrum.values.into_pyarray(py), spectrum.vectors.into_pyarray(py), offset.into_pyarray(py))
     }
 
-    /// Products with the kernel matrix that the fit took.
-    fn sweeps(&self) -> usize {
-        self.model.spectrum.sweeps
+    /// Products with the kernel matrix that the fit took; not known of a model from its parts.
+    fn sweeps(&self) -> Option<usize> {
+        self.model.spectrum.search.map(|search| search.sweeps)
     }
 
     /// Scores of the rows of the fit.

@@ -69,7 +69,7 @@ impl SupportVectorModel {
         let settings = KernelSvm { c, tolerance, cache_mb, max_iterations };
         let support = watched(py, Hooks::default(), |watch| {
             dkae::math::check::finite("X", x)?;
-            settings.fit_precomputed_watched(&*kernel.prior(x)?, &classes, watch)
+            settings.fit_precomputed_watched(&*kernel.prior_watched(x, watch)?, &classes, watch)
         })?;
         let warnings = support.warnings();
         let steps = support.fits.iter().map(|f| f.iterations).max().unwrap_or(0);

@@ -42,6 +42,44 @@ print("usable", small.transform(x).shape)
     assert all(line.startswith("stopped") and float(line.split()[1]) < 1 for line in lines[:2]), lines
 
 
+def test_ctrl_c_stops_a_kernel_that_is_being_fitted_or_applied():
+    code = """
+import os, signal, threading, time
+import numpy as np
+from dkae import DKAE, PCK, KernelSVC
+x = np.random.default_rng(0).random((2000, 100), dtype=np.float32)
+y = np.arange(2000) % 3
+many = {"n_restarts": 2200}                     # 63 800 mixtures: minutes
+more = np.random.default_rng(1).random((150_000, 100), dtype=np.float32)
+fitted = PCK().fit(x)
+works = [
+    lambda: PCK(**many).fit(x),
+    lambda: DKAE((8,), 2, kernel="pck", kernel_params=many, max_steps=1).fit(x),
+    lambda: DKAE((8,), 2, kernel=PCK(**many), max_steps=1).fit(x),
+    lambda: KernelSVC(kernel="pck", kernel_params=many).fit(x, y),
+    lambda: fitted.transform(more),
+    lambda: fitted.kernel(more, x[:10]),
+    lambda: DKAE((8,), 2, kernel=fitted, max_steps=1, pretrain_steps=0).fit(more),
+]
+for work in works:
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Timer(0.7, interrupt).start()
+    try:
+        work()
+        print("ended")
+    except KeyboardInterrupt:
+        print(f"{time.monotonic() - sent[0]:.3f}")
+assert fitted.transform(x).shape[0] == 2000
+"""
+    lines = run_python(code).splitlines()
+    assert len(lines) == 7
+    # Signals are looked for ten times a second, and a mixture or a block of rows takes less than that.
+    assert "ended" not in lines and all(float(line) < 1 for line in lines), lines
+
+
 def test_ctrl_c_stops_eigenvectors_too():
     code = """
 import os, signal, threading, time

@@ -125,8 +125,8 @@ pub fn work(settings: Settings, turns: Turns) -> Result<()> {
     let kpca = Kpca { components: settings.components, ..Kpca::default() };
     let finish = |spectrum: &Spectrum, scores: Array2<f32>, seconds: f64| -> Result<_> {
         data::write(&settings.out, scores.view())?;
-        let value =
-            json!({ "values": spectrum.values.to_vec(), "sweeps": spectrum.sweeps, "converged": spectrum.converged });
+        let (sweeps, converged) = spectrum.search.map(|search| (search.sweeps, search.converged)).unzip();
+        let value = json!({ "values": spectrum.values.to_vec(), "sweeps": sweeps, "converged": converged });
         Ok((seconds, value))
     };
     if let Some(gamma) = settings.gamma {

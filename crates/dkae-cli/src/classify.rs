@@ -16,6 +16,7 @@ use dkae::data::{Labels, Table};
 use dkae::kernel::{Kernel, KernelSpec};
 use dkae::metrics::{accuracy, confusion};
 use dkae::net::Model;
+use dkae::progress::Progress;
 use dkae::recipe::{Recipe, Source};
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
@@ -91,7 +92,10 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     }
     let test_rows = split.test.clone();
     let parts = match &model {
-        None => recipe.prepare_split(&Source::from(&rows), split)?.parts,
+        None => {
+            let prepare = |progress: &dyn Progress| recipe.prepare_split(&Source::from(&rows), split, progress);
+            screen.watched("preparing the rows", prepare)?.parts
+        }
         Some((path, model)) => {
             check_width(file, rows.x.ncols(), path, model.input_width(), false)?;
             check_names(file, rows.names.as_deref(), path, model.about().names.as_deref())?;
@@ -249,8 +253,9 @@ fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, 
         Ok(spec.with_seed(seed))
     };
     let specs = widths.iter().map(spec).collect::<Result<Vec<KernelSpec>>>()?;
-    let fit = || specs.iter().map(|spec| spec.fit(x[0].view())).collect::<dkae::Result<Vec<Box<dyn Kernel>>>>();
-    let fitted = screen.timed("fitting the kernel", fit)?;
+    let fitted: Vec<Box<dyn Kernel>> = screen.watched("fitting the kernel", |progress| {
+        specs.iter().map(|spec| spec.fit_watched(x[0].view(), progress)).collect::<dkae::Result<_>>()
+    })?;
     let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
     let prices = flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec());
     let (train, validation) = (part(x, y, 0), part(x, y, 1));

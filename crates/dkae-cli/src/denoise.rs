@@ -30,12 +30,12 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     let codes = encode(rows.view())?;
     let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
     let pca = Pca { components, ..Pca::default() };
+    let find = |codes: &Array2<f32>| {
+        screen.watched("finding the components", |progress| pca.fit_watched(codes.view(), progress))
+    };
     let pca: PcaModel = match &flags.fit {
-        None => screen.timed("finding the components", || pca.fit(codes.view()))?,
-        Some(path) => {
-            let codes = encode(prepared(path)?.view())?;
-            screen.timed("finding the components", || pca.fit(codes.view()))?
-        }
+        None => find(&codes)?,
+        Some(path) => find(&encode(prepared(path)?.view())?)?,
     };
     let cleaned = by_blocks("decoding", codes.view(), screen, |block| {
         model.net().decode(pca.inverse(pca.transform(block)?.view())?.view())

@@ -134,7 +134,7 @@ fn fit(
     screen: Screen,
 ) -> Result<Model> {
     let recipe = &settings.recipe;
-    let prepared = recipe.prepare(source)?;
+    let prepared = screen.watched("preparing the rows", |progress| recipe.prepare(source, progress))?;
     let [train, validation, test] = prepared.parts.each_ref().map(|x| x.nrows());
     screen.say(format_args!(
         "{train} training, {validation} validation, {test} test rows of {} features",
@@ -142,8 +142,8 @@ fn fit(
     ));
     let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
     let start = Instant::now();
-    let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
-    let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;
+    let priors = screen.watched("applying it to all rows", |progress| kernel.priors(&prepared, progress))?;
     times.push(("kernel".into(), start.elapsed()));
     let start = Instant::now();
     let mut observer = screen.training();

@@ -48,14 +48,15 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     } else if flags.factors
         && let KernelSpec::Pck(pck) = &spec
     {
-        let fitted = screen.timed("fitting the kernel", || pck.fit(x.view()));
+        let fitted = screen.watched("fitting the kernel", |progress| pck.fit_watched(x.view(), progress));
         let pck = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
         write_factors(&pck, x.slice(ndarray::s![rows.clone(), ..]), flags, screen)?;
         pck.describe()
     } else {
-        let fitted = screen.timed("fitting the kernel", || spec.fit(x.view()));
+        let fitted = screen.watched("fitting the kernel", |progress| spec.fit_watched(x.view(), progress));
         let kernel = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
-        write_matrix(&*kernel.prior(x.view())?, rows.clone(), flags, screen)?;
+        let prior = screen.watched("applying it to all rows", |progress| kernel.prior_watched(x.view(), progress))?;
+        write_matrix(&*prior, rows.clone(), flags, screen)?;
         kernel.describe()
     };
     let text = format!("{description}: wrote {} rows to {}", rows.len(), flags.output.display());

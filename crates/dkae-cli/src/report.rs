@@ -67,8 +67,8 @@ fn show(
     let prepared = Prepared::by(model.preparation(), source, split)?;
     let since = Instant::now();
     let matrix = flags.prior.as_deref().map(read_matrix).transpose()?;
-    let kernel = screen.timed("fitting the kernel", || recipe.kernel(&prepared, matrix))?;
-    let priors = screen.timed("applying it to all rows", || kernel.priors(&prepared))?;
+    let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;
+    let priors = screen.watched("applying it to all rows", |progress| kernel.priors(&prepared, progress))?;
     let times = [("reading".to_owned(), reading), ("fitting the kernel again".to_owned(), since.elapsed())];
     let figures = screen.timed("measuring", || measure(model, &prepared, priors.as_ref()))?;
 

@@ -6,7 +6,7 @@ mod common;
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{clouds, dkae, done, files, refused, stderr};
 
@@ -62,6 +62,41 @@ fn a_killed_run_ends_in_the_same_bytes() {
     assert_eq!(files(folder.path()), ["clouds.csv", "killed.dkae", "whole.dkae"]);
 }
 
+/// What Ctrl-C does.
+fn interrupt(child: &Child) {
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_is_heard_while_a_kernel_is_fitted() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 400);
+    // 63 000 mixtures: minutes.
+    let kernel = "--label kind --restarts 700 --max-components 91 --subset 200";
+    let before = files(folder.path());
+    for (command, begun) in [
+        (format!("fit clouds.csv {kernel} --layers 8,2 --steps 5 -o m.dkae"), "training, "),
+        (format!("kernel clouds.csv {kernel} -o k.npy"), "reading: "),
+    ] {
+        let mut child = start(folder.path(), &command);
+        let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains(begun) {
+            assert!(reader.read_line(&mut said).unwrap() > 0, "ended early: {said}");
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let asked = Instant::now();
+        interrupt(&child);
+        reader.read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}: {said}", asked.elapsed());
+        assert!(said.contains("fitting the kernel: "), "{said}");
+        assert_eq!(files(folder.path()), before, "{command}");
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
@@ -77,8 +112,7 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
     while !said.contains("pretraining layer 1") {
         assert!(reader.read_line(&mut said).unwrap() > 0, "ended early: {said}");
     }
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
+    interrupt(&child);
     reader.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
     let message = said.lines().last().unwrap_or_default();

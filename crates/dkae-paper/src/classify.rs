@@ -22,6 +22,7 @@ use dkae::kernel::{Kernel, KernelSpec, Pck, Rbf, Sum, Width};
 use dkae::method::Classify;
 use dkae::metrics::accuracy;
 use dkae::net::{Activation, Model};
+use dkae::progress::Progress;
 use dkae::recipe::Recipe;
 use dkae::train::Trainer;
 use dkae_report::Figure;
@@ -280,7 +281,9 @@ fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<
     context.store.remember(&("SVM on rows", method, data.fingerprint, seed, grids), || match method {
         Svm => on_features(context, data, x, "rows"),
         KernelPck => {
-            let kernel = KernelSpec::Pck(plan.pck.clone()).with_seed(seed).fit(x[0].view())?;
+            let kernel = KernelSpec::Pck(plan.pck.clone()).with_seed(seed);
+            let fit = |progress: &dyn Progress| Ok(kernel.fit_watched(x[0].view(), progress)?);
+            let kernel = context.work("fitting the kernel", fit)?;
             on_kernel(context, data, &[("PCK".to_owned(), kernel)], "kernel SVM")
         }
         _ => {

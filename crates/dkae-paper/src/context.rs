@@ -92,7 +92,8 @@ impl<'a> Context<'a> {
             return Ok(data.clone());
         }
         let recipe = self.plan.recipe(set, seed);
-        let read = |_: &dyn Progress| Data::load(set, &recipe, &self.folder, self.plan.embedded).map(Rc::new);
+        let read =
+            |progress: &dyn Progress| Data::load(set, &recipe, &self.folder, self.plan.embedded, progress).map(Rc::new);
         let data = self.work(&format!("reading {}", set.name()), read)?;
         self.loaded.borrow_mut().insert((set, seed), data.clone());
         Ok(data)
@@ -110,7 +111,7 @@ impl<'a> Context<'a> {
         if let Some(kernel) = self.kernels.borrow().get(&key) {
             return Ok(kernel.clone());
         }
-        let fit = |_: &dyn Progress| Ok(Rc::new(recipe.kernel(&data.prepared, None)?));
+        let fit = |progress: &dyn Progress| Ok(Rc::new(recipe.kernel(&data.prepared, None, progress)?));
         let kernel = self.work("fitting the kernel", fit)?;
         self.kernels.borrow_mut().insert(key, kernel.clone());
         Ok(kernel)
@@ -127,7 +128,7 @@ impl<'a> Context<'a> {
         match &*self.kernel(data, &Plan::with_lambda(recipe, 0.1))? {
             FittedKernel::Kernel(kernel) => {
                 let x = data.prepared.parts[part].view();
-                let prior = self.work("applying the kernel", |_| Ok(kernel.prior(x)?))?;
+                let prior = self.work("applying the kernel", |progress| Ok(kernel.prior_watched(x, progress)?))?;
                 use_it(&*prior)
             }
             _ => Err(Error::setting("kernel", "expected a kernel of rows").into()),
@@ -148,7 +149,7 @@ impl<'a> Context<'a> {
             let (group, rest): (Vec<&Recipe>, _) = waiting.into_iter().partition(|r| alike(r));
             waiting = rest;
             let kernel = self.kernel(data, first)?;
-            let priors = self.work("applying the kernel", |_| Ok(kernel.priors(&data.prepared)?))?;
+            let priors = self.work("applying the kernel", |progress| Ok(kernel.priors(&data.prepared, progress)?))?;
             for recipe in group {
                 self.train(data, recipe, &kernel, priors.as_ref())?;
             }

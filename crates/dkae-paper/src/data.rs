@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use dkae::Error;
 use dkae::data::read::{ReadOptions, read, read_many};
 use dkae::data::{Labels, Shape, Table, sample, svmlight};
+use dkae::progress::Progress;
 use dkae::recipe::{Prepared, Recipe, Source};
 use serde::Serialize;
 
@@ -113,14 +114,14 @@ pub struct Data {
 
 impl Data {
     /// Reads a set and splits it as `recipe` says.
-    pub fn load(set: Set, recipe: &Recipe, folder: &Path, embedded: bool) -> Result<Data> {
+    pub fn load(set: Set, recipe: &Recipe, folder: &Path, embedded: bool, progress: &dyn Progress) -> Result<Data> {
         if !embedded {
             set.require(folder)?;
         }
         let paths: Vec<PathBuf> = set.files().iter().map(|file| folder.join(file)).collect();
         if set == Set::Reuters {
             let table = svmlight::read_sparse(&paths[0], &ReadOptions::default())?;
-            return Data::new(set, recipe.prepare(&Source::from(&table))?, Shape::Vector);
+            return Data::new(set, recipe.prepare(&Source::from(&table), progress)?, Shape::Vector);
         }
         let column = |name: &str| name.parse();
         let table: Table = match set {
@@ -146,7 +147,7 @@ impl Data {
                 part.retain(wanted);
             }
         }
-        Data::new(set, recipe.prepare_split(&source, split)?, table.shape)
+        Data::new(set, recipe.prepare_split(&source, split, progress)?, table.shape)
     }
 
     fn new(set: Set, prepared: Prepared, shape: Shape) -> Result<Data> {
@@ -176,11 +177,13 @@ pub fn fingerprint(values: impl Iterator<Item = u64>) -> u64 {
 mod tests {
     use super::*;
     use crate::budget::{Budget, Plan};
+    use dkae::progress::Silent;
 
     #[test]
     fn a_missing_set_is_named_with_what_to_do() {
         let recipe = Plan::of(Budget::Standard).recipe(Set::Cifar, 0);
-        let error = Data::load(Set::Cifar, &recipe, Path::new("no/such/folder"), false).err().unwrap().to_string();
+        let error =
+            Data::load(Set::Cifar, &recipe, Path::new("no/such/folder"), false, &Silent).err().unwrap().to_string();
         for words in ["data_batch_1.bin.gz", "--data", "README", "CIFAR-10", "--budget smoke"] {
             assert!(error.contains(words), "{error}");
         }
@@ -189,8 +192,8 @@ mod tests {
     #[test]
     fn fives_and_sixes_are_those_of_the_same_split() {
         let plan = Plan::of(Budget::Smoke);
-        let all = Data::load(Set::Mnist, &plan.recipe(Set::Mnist, 3), Path::new(""), true).unwrap();
-        let two = Data::load(Set::FiveSix, &plan.recipe(Set::FiveSix, 3), Path::new(""), true).unwrap();
+        let all = Data::load(Set::Mnist, &plan.recipe(Set::Mnist, 3), Path::new(""), true, &Silent).unwrap();
+        let two = Data::load(Set::FiveSix, &plan.recipe(Set::FiveSix, 3), Path::new(""), true, &Silent).unwrap();
         assert_eq!(all.prepared.parts.each_ref().map(|x| x.nrows()), [700, 150, 150]);
         for part in 0..3 {
             let index = &all.labels()[part].index;
@@ -198,7 +201,7 @@ mod tests {
             assert_eq!(two.prepared.parts[part], all.prepared.parts[part].select(ndarray::Axis(0), &rows));
         }
         assert_ne!(all.fingerprint, two.fingerprint);
-        let other = Data::load(Set::Mnist, &plan.recipe(Set::Mnist, 4), Path::new(""), true).unwrap();
+        let other = Data::load(Set::Mnist, &plan.recipe(Set::Mnist, 4), Path::new(""), true, &Silent).unwrap();
         assert_ne!(all.fingerprint, other.fingerprint);
     }
 }

@@ -132,7 +132,8 @@ pub fn run(context: &Context) -> Result<Results> {
     let mut cleaned = vec![disturbed.clone(), back.invert(model.embed(disturbed.view())?.view())?];
     for model in &models {
         let codes = model.encode(x.view())?;
-        let pca = Pca { components: context.plan.kept, ..Pca::default() }.fit(codes.view())?;
+        let pca = Pca { components: context.plan.kept, ..Pca::default() };
+        let pca = context.work("principal components", |progress| Ok(pca.fit_watched(codes.view(), progress)?))?;
         cleaned.push(denoise(model, &pca, disturbed.view())?);
     }
     let error = |rows: &Array2<f32>| Ok(mean_squared_error(clean.view(), rows.view())?);

@@ -83,9 +83,11 @@ pub fn run(context: &Context) -> Result<Results> {
     let KernelSpec::Pck(pck) = recipe.seeded().kernel else {
         return Err(dkae::Error::setting("kernel", "expected the probabilistic cluster kernel").into());
     };
-    let kernel = context.work("fitting the kernel", |_| Ok(pck.fit(x.view())?))?;
-    let [own, others]: [Posteriors; 2] =
-        context.work("applying the kernel", |_| Ok([kernel.posteriors(x.view())?, kernel.posteriors(new.view())?]))?;
+    let kernel = context.work("fitting the kernel", |progress| Ok(pck.fit_watched(x.view(), progress)?))?;
+    let [own, others]: [Posteriors; 2] = context.work("applying the kernel", |progress| {
+        let [own, others] = [x, new].map(|x| kernel.posteriors_watched(x.view(), progress));
+        Ok([own?, others?])
+    })?;
     let dkae = context.work("distance of dkAE to the prior", |progress| {
         let distance = |prior: &Posteriors, x: &Array2<f32>| -> Result<f64> {
             Ok(code_loss(alignment_with_codes(prior, model.encode(x.view())?.view(), progress)?))

@@ -12,6 +12,7 @@ use dkae::code::Pca;
 use dkae::method::{Classify, Embed};
 use dkae::metrics::accuracy;
 use dkae::net::Model;
+use dkae::progress::Progress;
 use dkae::recipe::Recipe;
 use dkae::train::{Noise, Trainer};
 use dkae_report::Figure;
@@ -64,8 +65,9 @@ pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
 type Maps = [Array2<f32>; 2];
 
 /// Two principal components of the training rows.
-fn two_components([train, test]: Maps) -> Result<Maps> {
-    let pca = Pca::default().fit(train.view())?;
+fn two_components(context: &Context, [train, test]: Maps) -> Result<Maps> {
+    let fit = |progress: &dyn Progress| Ok(Pca::default().fit_watched(train.view(), progress)?);
+    let pca = context.work("principal components", fit)?;
     Ok([pca.transform(train.view())?, pca.transform(test.view())?])
 }
 
@@ -74,12 +76,12 @@ fn maps(context: &Context, data: &Data, models: &[Model]) -> Result<Vec<Maps>> {
     let seed = context.seed;
     let keca = Keca { components: 10, seed, ..Keca::default() };
     let keca = context.work("KECA", |progress| Ok(keca.fit(x.view(), progress)?))?;
-    let mut maps = vec![two_components([keca.spectrum.scores(), keca.embed(new.view())?])?];
+    let mut maps = vec![two_components(context, [keca.spectrum.scores(), keca.embed(new.view())?])?];
     let isomap = Isomap { landmarks: context.plan.landmarks, seed, ..Isomap::default() };
     let isomap = context.work("ISOMAP", |progress| Ok(isomap.fit(x.view(), progress)?))?;
     maps.push([isomap.scores.clone(), isomap.embed(new.view())?]);
     for model in models {
-        maps.push(two_components([model.encode(x.view())?, model.encode(new.view())?])?);
+        maps.push(two_components(context, [model.encode(x.view())?, model.encode(new.view())?])?);
     }
     Ok(maps)
 }

@@ -197,16 +197,14 @@ fn by_blocks(
     let mut done = 0;
     for (i, rows) in blocks.iter().enumerate() {
         for (j, columns) in blocks[..=i].iter().enumerate() {
-            if progress.stop() {
-                return Err(Error::Interrupted);
-            }
-            progress.step("alignment: blocks", done, total);
+            progress.check()?;
             let (mut left, mut right) =
                 (Array2::zeros((rows.len(), columns.len())), Array2::zeros((rows.len(), columns.len())));
             threads::run(|| fill(rows, columns, left.view_mut(), right.view_mut()));
             // Blocks off the diagonal stand for their mirror images too.
             products.add(sums_of_rows(left.view(), right.view()).0, if i == j { 1.0 } else { 2.0 });
             done += 1;
+            progress.step("alignment: blocks", done, total);
         }
     }
     products.alignment()

@@ -17,7 +17,7 @@ use crate::data::tfidf::TfIdf;
 use crate::data::{Labels, Shape, Table};
 use crate::kernel::{FirstRows, Ideal, Kernel, KernelSpec, Precomputed, Prior};
 use crate::net::Model;
-use crate::progress::Silent;
+use crate::progress::{Progress, Silent};
 use crate::train::{Checkpoint, Losses, Observer, Rows, Trainer, evaluate};
 use crate::{Error, Result, metrics};
 
@@ -161,11 +161,15 @@ pub enum FittedKernel {
 
 impl FittedKernel {
     /// The priors of the training, validation and test rows; none when there is no kernel.
-    pub fn priors<'a>(&'a self, prepared: &'a Prepared) -> Result<Option<[Box<dyn Prior + 'a>; 3]>> {
+    pub fn priors<'a>(
+        &'a self,
+        prepared: &'a Prepared,
+        progress: &dyn Progress,
+    ) -> Result<Option<[Box<dyn Prior + 'a>; 3]>> {
         let Prepared { split, parts, labels, .. } = prepared;
         let [a, b, c]: [Result<Box<dyn Prior>>; 3] = match self {
             FittedKernel::None => return Ok(None),
-            FittedKernel::Kernel(kernel) => parts.each_ref().map(|x| kernel.prior(x.view())),
+            FittedKernel::Kernel(kernel) => parts.each_ref().map(|x| kernel.prior_watched(x.view(), progress)),
             FittedKernel::Ideal => {
                 let labels = labels.as_ref().ok_or_else(labels_missing)?;
                 labels.each_ref().map(|labels| Ok(Box::new(Ideal::new(&labels.index)) as _))
@@ -209,8 +213,8 @@ impl Recipe {
     }
 
     /// Splits and prepares rows; everything is fitted on the training part.
-    pub fn prepare(&self, source: &Source) -> Result<Prepared> {
-        self.prepare_split(source, self.split(source.x.len(), source.groups)?)
+    pub fn prepare(&self, source: &Source, progress: &dyn Progress) -> Result<Prepared> {
+        self.prepare_split(source, self.split(source.x.len(), source.groups)?, progress)
     }
 
     /// Which of `n` rows are for training, validation and test.
@@ -231,7 +235,7 @@ impl Recipe {
     }
 
     /// As [`prepare`](Self::prepare), for rows that are split already.
-    pub fn prepare_split(&self, source: &Source, split: Split) -> Result<Prepared> {
+    pub fn prepare_split(&self, source: &Source, split: Split, progress: &dyn Progress) -> Result<Prepared> {
         let rows = [&split.train, &split.validation, &split.test];
         let labels = source.labels.map(|labels| rows.map(|rows| labels.select(rows)));
         let (parts, preparation) = match (&source.x, self.svd) {
@@ -264,7 +268,7 @@ impl Recipe {
                 let raw = rows.map(|rows| sparse.select(rows));
                 let tfidf = TfIdf::fit(&raw[0])?;
                 let weights = tfidf.transform(&raw[0])?;
-                let svd = Svd { components, seed: self.seed }.fit(&weights)?;
+                let svd = Svd { components, seed: self.seed }.fit_watched(&weights, progress)?;
                 let scaler = self.scale.fit(svd.transform(&weights)?.view(), Shape::Vector)?;
                 let preparation = Preparation { text: Some((tfidf, svd)), scaler };
                 let [a, b, c] = raw.map(|part| preparation.apply_sparse(&part));
@@ -284,7 +288,12 @@ impl Recipe {
     }
 
     /// Fits the kernel on the training rows. `matrix` is a given kernel matrix of all raw rows, which then is the kernel.
-    pub fn kernel(&self, prepared: &Prepared, matrix: Option<Precomputed>) -> Result<FittedKernel> {
+    pub fn kernel(
+        &self,
+        prepared: &Prepared,
+        matrix: Option<Precomputed>,
+        progress: &dyn Progress,
+    ) -> Result<FittedKernel> {
         if self.train.lambda == 0.0 {
             return Ok(FittedKernel::None);
         }
@@ -303,7 +312,7 @@ impl Recipe {
         if self.kernel == KernelSpec::Ideal {
             return if prepared.labels.is_some() { Ok(FittedKernel::Ideal) } else { Err(labels_missing()) };
         }
-        Ok(FittedKernel::Kernel(self.seeded().kernel.fit(prepared.parts[0].view())?))
+        Ok(FittedKernel::Kernel(self.seeded().kernel.fit_watched(prepared.parts[0].view(), progress)?))
     }
 
     /// Trains, and measures the model on every part.
@@ -399,9 +408,9 @@ mod tests {
 
     fn fitted(recipe: &Recipe, table: &Table) -> Model {
         let source = Source::from(table);
-        let prepared = recipe.prepare(&source).unwrap();
-        let kernel = recipe.kernel(&prepared, None).unwrap();
-        let priors = kernel.priors(&prepared).unwrap();
+        let prepared = recipe.prepare(&source, &Silent).unwrap();
+        let kernel = recipe.kernel(&prepared, None, &Silent).unwrap();
+        let priors = kernel.priors(&prepared, &Silent).unwrap();
         recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut ()).unwrap()
     }
 
@@ -409,7 +418,7 @@ mod tests {
     fn parts_are_as_large_as_asked_and_scaled_by_the_training_part() {
         let table = table();
         let recipe = Recipe { scale: Scale::Standard, take: Some(20), ..quick() };
-        let prepared = recipe.prepare(&Source::from(&table)).unwrap();
+        let prepared = recipe.prepare(&Source::from(&table), &Silent).unwrap();
         assert_eq!(prepared.parts.each_ref().map(|x| x.nrows()), [14, 3, 3]);
         let train = table.select(&prepared.split.train);
         let scaler = Scale::Standard.fit(train.x.view(), table.shape).unwrap();
@@ -423,11 +432,11 @@ mod tests {
     fn groups_decide_the_parts_when_asked_to() {
         let table = table();
         let recipe = Recipe { split_by: Some(["g2", "g0", "g1"].map(String::from)), ..quick() };
-        let split = recipe.prepare(&Source::from(&table)).unwrap().split;
+        let split = recipe.prepare(&Source::from(&table), &Silent).unwrap().split;
         assert!(split.train.iter().all(|i| i % 4 == 2) && split.test.iter().all(|i| i % 4 == 1));
         assert_eq!([split.train.len(), split.validation.len(), split.test.len()], [10, 10, 10]);
         let without = Table { groups: None, ..table };
-        let message = recipe.prepare(&Source::from(&without)).err().unwrap().to_string();
+        let message = recipe.prepare(&Source::from(&without), &Silent).err().unwrap().to_string();
         assert!(message.contains("split-by"), "{message}");
     }
 
@@ -461,7 +470,7 @@ mod tests {
         assert_eq!(named, expected);
         // The figures are those of the model on its own prepared rows.
         let table = table();
-        let prepared = quick().prepare(&Source::from(&table)).unwrap();
+        let prepared = quick().prepare(&Source::from(&table), &Silent).unwrap();
         let x = &prepared.parts[2];
         let back = model.net().reconstruct(x.view()).unwrap();
         let error = (&back - x).mapv(|d| f64::from(d * d)).mean().unwrap();
@@ -485,9 +494,9 @@ mod tests {
     fn kernels_that_lack_something_are_refused() {
         let table = table();
         let refusal = |recipe: Recipe, table: &Table, matrix: Option<usize>| {
-            let prepared = recipe.prepare(&Source::from(table)).unwrap();
+            let prepared = recipe.prepare(&Source::from(table), &Silent).unwrap();
             let matrix = matrix.map(|n| Precomputed::new(Array2::eye(n)).unwrap().0);
-            recipe.kernel(&prepared, matrix).err().expect("refused").to_string()
+            recipe.kernel(&prepared, matrix, &Silent).err().expect("refused").to_string()
         };
         let bare = Table { labels: None, ..table.clone() };
         let message = refusal(Recipe { kernel: KernelSpec::Ideal, ..quick() }, &bare, None);
@@ -499,8 +508,8 @@ mod tests {
         // Without a code loss none of them is needed.
         let mut plain = Recipe { kernel: KernelSpec::Precomputed, ..quick() };
         plain.train.lambda = 0.0;
-        let prepared = plain.prepare(&Source::from(&table)).unwrap();
-        assert!(matches!(plain.kernel(&prepared, None), Ok(FittedKernel::None)));
+        let prepared = plain.prepare(&Source::from(&table), &Silent).unwrap();
+        assert!(matches!(plain.kernel(&prepared, None, &Silent), Ok(FittedKernel::None)));
     }
 
     #[test]

@@ -278,7 +278,7 @@ impl Report {
         tell(2, "report: code space")?;
         let train_codes = encode(model, train)?;
         let most = train_codes.ncols().min(train_codes.nrows() - 1).min(denoise::MOST);
-        let pca = Pca { components: most, ..Pca::default() }.fit(train_codes.view())?;
+        let pca = Pca { components: most, ..Pca::default() }.fit_watched(train_codes.view(), progress)?;
         let (map, varying) = self.map(model, &pca, codes.view(), &held, &classes, &mut looks)?;
         let named = labels.map(|labels| Labels { index: labels[0].index.clone(), names: classes.clone() });
         let clusters = self.clusters(train_codes.view(), named.as_ref(), progress)?;
@@ -526,9 +526,9 @@ mod tests {
         };
         let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..recipe };
         let source = Source::from(table);
-        let rows = recipe.prepare(&source).unwrap();
-        let kernel = recipe.kernel(&rows, None).unwrap();
-        let priors = kernel.priors(&rows).unwrap();
+        let rows = recipe.prepare(&source, &Silent).unwrap();
+        let kernel = recipe.kernel(&rows, None, &Silent).unwrap();
+        let priors = kernel.priors(&rows, &Silent).unwrap();
         let model = recipe.train(&source, &rows, &kernel, priors.as_ref(), None, &mut ()).unwrap();
         let times = [("training".to_owned(), Duration::from_millis(1500))];
         let subject = Subject {

@@ -10,14 +10,14 @@
 //! other rows follow from their distances to them as new rows do. With every row a landmark this is plain ISOMAP;
 //! with fewer, memory is landmarks x rows and the paths cost accordingly less.
 //!
-//! When the graph falls into pieces, the closest rows of every two pieces are linked, and the model tells how many
-//! pieces there were.
+//! When the graph falls into pieces, the closest rows of every two pieces are linked; of very many pieces, which would be
+//! linked more often than their number squared allows, only those that a shortest tree over all of them links. The model
+//! tells how many pieces there were.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
 use super::kpca::{Kpca, Spectrum};
@@ -25,7 +25,7 @@ use crate::kernel::Prior;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, threads};
 use crate::method::Embed;
-use crate::progress::Progress;
+use crate::progress::{Pieces, Progress};
 use crate::{Error, Result};
 
 /// Settings of ISOMAP.
@@ -63,10 +63,11 @@ pub struct IsomapModel {
 }
 
 impl IsomapModel {
-    /// A model from its parts, as [`parts`](Self::parts) gives them.
+    /// A model from its parts, as [`parts`](Self::parts) and the fields give them.
     pub fn from_parts(
         x: Array2<f32>,
         neighbours: usize,
+        pieces: usize,
         to_landmarks: Array2<f32>,
         spectrum: Spectrum,
         scores: Array2<f32>,
@@ -78,7 +79,7 @@ impl IsomapModel {
         if !fit {
             return Err(Error::Data("the parts of a fitted ISOMAP do not fit together".into()));
         }
-        Ok(Self { spectrum, scores, pieces: 1, x, neighbours, to_landmarks })
+        Ok(Self { spectrum, scores, pieces, x, neighbours, to_landmarks })
     }
 
     /// The rows of the fit, the neighbours of a row, and the distances from every row to each landmark.
@@ -86,6 +87,9 @@ impl IsomapModel {
         (self.x.view(), self.neighbours, self.to_landmarks.view())
     }
 }
+
+/// The most pieces of which every two are linked.
+const FEW: usize = 128;
 
 /// Links of every row: the other row and the length.
 type Graph = Vec<Vec<(u32, f64)>>;
@@ -196,37 +200,32 @@ fn nearest(
     let k = k.min(m - usize::from(same));
     // At most 16 MB of distances at a time for each thread.
     let rows = (4_000_000 / m).clamp(16, 256);
-    let done = AtomicU64::new(0);
-    let blocks: Vec<Vec<Vec<(u32, f64)>>> = (0..n.div_ceil(rows))
-        .into_par_iter()
-        .map(|block| {
-            if progress.stop() {
-                return Err(Error::Interrupted);
+    let count = n.div_ceil(rows);
+    let of_block = |block: usize| {
+        let first = block * rows;
+        let a = a.slice(s![first..(first + rows).min(n), ..]);
+        let mut d = Array2::zeros((a.nrows(), m));
+        distance::squared_distances(a, b, d.view_mut());
+        let mut order: Vec<u32> = Vec::with_capacity(m);
+        let pick = |(i, d): (usize, ArrayView1<f32>)| {
+            order.clear();
+            order.extend((0..m as u32).filter(|&j| !(same && j as usize == first + i)));
+            let by = |p: &u32, q: &u32| d[*p as usize].total_cmp(&d[*q as usize]).then(p.cmp(q));
+            let most = (k + SPARE).min(order.len());
+            if most < order.len() {
+                order.select_nth_unstable_by(most, by);
             }
-            let first = block * rows;
-            let a = a.slice(s![first..(first + rows).min(n), ..]);
-            let mut d = Array2::zeros((a.nrows(), m));
-            distance::squared_distances(a, b, d.view_mut());
-            let mut order: Vec<u32> = Vec::with_capacity(m);
-            let pick = |(i, d): (usize, ArrayView1<f32>)| {
-                order.clear();
-                order.extend((0..m as u32).filter(|&j| !(same && j as usize == first + i)));
-                let by = |p: &u32, q: &u32| d[*p as usize].total_cmp(&d[*q as usize]).then(p.cmp(q));
-                let most = (k + SPARE).min(order.len());
-                if most < order.len() {
-                    order.select_nth_unstable_by(most, by);
-                }
-                let mut found: Vec<(u32, f64)> =
-                    order[..most].iter().map(|&j| (j, length(a.row(i), b.row(j as usize)))).collect();
-                found.sort_by(|p, q| p.1.total_cmp(&q.1).then(p.0.cmp(&q.0)));
-                found.truncate(k);
-                found
-            };
-            let found = d.rows().into_iter().enumerate().map(pick).collect();
-            progress.step("neighbours", done.fetch_add(1, Relaxed) + 1, n.div_ceil(rows) as u64);
-            Ok(found)
-        })
-        .collect::<Result<_>>()?;
+            let mut found: Vec<(u32, f64)> =
+                order[..most].iter().map(|&j| (j, length(a.row(i), b.row(j as usize)))).collect();
+            found.sort_by(|p, q| p.1.total_cmp(&q.1).then(p.0.cmp(&q.0)));
+            found.truncate(k);
+            found
+        };
+        Ok(d.rows().into_iter().enumerate().map(pick).collect())
+    };
+    let pieces = Pieces::new(progress, "neighbours: blocks of rows", count);
+    let blocks: Vec<Vec<Vec<(u32, f64)>>> =
+        (0..count).into_par_iter().map(|block| pieces.one(|| of_block(block))).collect::<Result<_>>()?;
     Ok(blocks.into_iter().flatten().collect())
 }
 
@@ -234,10 +233,9 @@ fn length(a: ArrayView1<f32>, b: ArrayView1<f32>) -> f64 {
     a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The graph of neighbours, joined when it is in pieces, and the number of pieces it was in.
-fn graph(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<(Graph, usize)> {
-    let n = x.nrows();
-    let mut graph: Graph = vec![Vec::new(); n];
+/// The graph of neighbours.
+fn neighbours(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<Graph> {
+    let mut graph: Graph = vec![Vec::new(); x.nrows()];
     for (i, links) in nearest(x, x, k, true, progress)?.into_iter().enumerate() {
         for (j, length) in links {
             // A link counts in both directions; one that both ends chose is there twice, which does no harm.
@@ -245,8 +243,19 @@ fn graph(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<(Graph
             graph[j as usize].push((i as u32, length));
         }
     }
+    Ok(graph)
+}
+
+/// The graph of neighbours, joined when it is in pieces, and the number of pieces it was in.
+fn graph(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<(Graph, usize)> {
+    let mut graph = neighbours(x, k, progress)?;
     let (piece, pieces) = label_pieces(&graph);
-    for (i, j) in closest_pairs(x, &piece, pieces, progress)? {
+    let links = match pieces {
+        1 => Vec::new(),
+        2..=FEW => closest_pairs(x, &piece, pieces, progress)?,
+        _ => shortest_tree(x, piece, pieces, progress)?,
+    };
+    for (i, j) in links {
         let length = length(x.row(i), x.row(j));
         graph[i].push((j as u32, length));
         graph[j].push((i as u32, length));
@@ -284,29 +293,76 @@ fn closest_pairs(
     pieces: usize,
     progress: &dyn Progress,
 ) -> Result<Vec<(usize, usize)>> {
-    if pieces == 1 {
-        return Ok(Vec::new());
-    }
     let mut best = vec![(f32::INFINITY, 0, 0); pieces * pieces];
-    for first in (0..x.nrows()).step_by(256) {
-        if progress.stop() {
-            return Err(Error::Interrupted);
+    each_distance(x, progress, |d, i, j| {
+        let (p, q) = (piece[i].min(piece[j]), piece[i].max(piece[j]));
+        let slot = &mut best[p * pieces + q];
+        if p != q && d < slot.0 {
+            *slot = (d, i, j);
         }
-        let rows = first..(first + 256).min(x.nrows());
-        // Pairs with earlier rows were seen the other way round.
-        let mut d = Array2::zeros((rows.len(), x.nrows() - first));
-        distance::squared_distances(x.slice(s![rows, ..]), x.slice(s![first.., ..]), d.view_mut());
-        for ((i, j), &d) in d.indexed_iter() {
-            let (i, j) = (first + i, first + j);
-            let (p, q) = (piece[i].min(piece[j]), piece[i].max(piece[j]));
-            let slot = &mut best[p * pieces + q];
-            if p != q && d < slot.0 {
-                *slot = (d, i, j);
-            }
-        }
-    }
+    })?;
     let pairs = (0..pieces).flat_map(|p| (p + 1..pieces).map(move |q| p * pieces + q));
     Ok(pairs.map(|slot| (best[slot].1, best[slot].2)).collect())
+}
+
+/// Links that make one of all pieces and are the shortest that do: their minimum spanning tree, as Borůvka finds it. Each
+/// round links every piece to the row outside that is nearest to it, so that at most half as many pieces are left.
+fn shortest_tree(
+    x: ArrayView2<f32>,
+    mut piece: Vec<usize>,
+    mut pieces: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<(usize, usize)>> {
+    let mut links = Vec::new();
+    while pieces > 1 {
+        let mut best: Vec<Option<(f32, usize, usize)>> = vec![None; pieces];
+        each_distance(x, progress, |d, i, j| {
+            if piece[i] == piece[j] {
+                return;
+            }
+            let new = (d, i.min(j), i.max(j));
+            for p in [piece[i], piece[j]] {
+                // Equal distances go by the numbers of the rows, or three pieces could be linked in a circle.
+                let closer = |old: (f32, usize, usize)| {
+                    new.0.total_cmp(&old.0).then((new.1, new.2).cmp(&(old.1, old.2))).is_lt()
+                };
+                if best[p].is_none_or(closer) {
+                    best[p] = Some(new);
+                }
+            }
+        })?;
+        let mut found: Vec<(usize, usize)> = best.into_iter().flatten().map(|(_, i, j)| (i, j)).collect();
+        // Two pieces may have chosen the same link.
+        found.sort_unstable();
+        found.dedup();
+        let mut joined: Graph = vec![Vec::new(); pieces];
+        for &(i, j) in &found {
+            joined[piece[i]].push((piece[j] as u32, 0.0));
+            joined[piece[j]].push((piece[i] as u32, 0.0));
+        }
+        let (of_piece, left) = label_pieces(&joined);
+        piece.iter_mut().for_each(|p| *p = of_piece[*p]);
+        pieces = left;
+        links.append(&mut found);
+    }
+    Ok(links)
+}
+
+/// Hands over the squared distance of every two rows, and their numbers, by blocks of rows.
+fn each_distance(x: ArrayView2<f32>, progress: &dyn Progress, mut take: impl FnMut(f32, usize, usize)) -> Result<()> {
+    const ROWS: usize = 256;
+    let pieces = Pieces::new(progress, "distances between pieces: blocks of rows", x.nrows().div_ceil(ROWS));
+    for first in (0..x.nrows()).step_by(ROWS) {
+        pieces.one(|| {
+            let rows = first..(first + ROWS).min(x.nrows());
+            // Pairs with earlier rows were seen the other way round.
+            let mut d = Array2::zeros((rows.len(), x.nrows() - first));
+            distance::squared_distances(x.slice(s![rows, ..]), x.slice(s![first.., ..]), d.view_mut());
+            d.indexed_iter().for_each(|((i, j), &d)| take(d, first + i, first + j));
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// A row still to be visited and the length of the path that leads there; ordered by length.
@@ -331,11 +387,7 @@ impl PartialOrd for Visit {
 fn paths(graph: &Graph, landmarks: &[usize], progress: &dyn Progress) -> Result<Array2<f32>> {
     let n = graph.len();
     let mut out = Array2::zeros((landmarks.len(), n));
-    let done = AtomicU64::new(0);
-    out.axis_iter_mut(Axis(0)).into_par_iter().zip(landmarks).try_for_each(|(mut out, &start)| {
-        if progress.stop() {
-            return Err(Error::Interrupted);
-        }
+    let from = |start: usize, mut out: ArrayViewMut1<f32>| {
         let mut shortest = vec![f64::INFINITY; n];
         shortest[start] = 0.0;
         let mut open = BinaryHeap::from([Reverse(Visit(0.0, start as u32))]);
@@ -352,9 +404,11 @@ fn paths(graph: &Graph, landmarks: &[usize], progress: &dyn Progress) -> Result<
             }
         }
         out.iter_mut().zip(&shortest).for_each(|(o, &s)| *o = s as f32);
-        progress.step("shortest paths", done.fetch_add(1, Relaxed) + 1, landmarks.len() as u64);
         Ok(())
-    })?;
+    };
+    let pieces = Pieces::new(progress, "shortest paths", landmarks.len());
+    let rows = out.axis_iter_mut(Axis(0)).into_par_iter().zip(landmarks);
+    rows.try_for_each(|(out, &start)| pieces.one(|| from(start, out)))?;
     Ok(out)
 }
 
@@ -364,6 +418,7 @@ mod tests {
     use crate::fixture::{Fixture, same_but_for_signs as same};
     use crate::progress::Silent;
     use ndarray::array;
+    use rand::RngExt;
 
     fn settings() -> Isomap {
         Isomap { neighbours: 6, ..Isomap::default() }
@@ -416,8 +471,9 @@ mod tests {
         assert!(same(&embedded, &few.scores, 1e-4));
         let (rows, neighbours, distances) = few.parts();
         let (spectrum, scores) = (few.spectrum.clone(), few.scores.clone());
-        let again = IsomapModel::from_parts(rows.to_owned(), neighbours, distances.to_owned(), spectrum, scores);
-        assert_eq!(again.unwrap().embed(x.view()).unwrap(), embedded);
+        let again = IsomapModel::from_parts(rows.to_owned(), neighbours, 7, distances.to_owned(), spectrum, scores);
+        let again = again.unwrap();
+        assert_eq!((again.embed(x.view()).unwrap(), again.pieces), (embedded, 7));
         assert!(same(&plain.embed(x.view()).unwrap(), &plain.scores, 1e-3));
     }
 
@@ -451,6 +507,47 @@ mod tests {
         let z = model.scores.column(0);
         assert!((0..36).all(|i| (z[i] - z[i + 4]).abs() < 1e-4));
         assert!(((z[3] - z[0]).abs() - 3.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn very_many_pieces_are_joined_by_the_shortest_tree_over_them() {
+        let mut rng = stream(3, Purpose::Demo, 0, 0);
+        let x = Array2::from_shape_simple_fn((700, 2), || rng.random::<f32>());
+        let (piece, pieces) = label_pieces(&neighbours(x.view(), 1, &Silent).unwrap());
+        assert!(pieces > FEW, "{pieces}");
+        let links = shortest_tree(x.view(), piece.clone(), pieces, &Silent).unwrap();
+        assert_eq!(links.len(), pieces - 1);
+        let of_links: f64 = links.iter().map(|&(i, j)| length(x.row(i), x.row(j))).sum();
+        // Prim's: the piece nearest to those already in the tree, one after the other.
+        let mut from_tree = vec![f64::INFINITY; pieces];
+        let (mut open, mut newest, mut total) = ((1..pieces).collect::<Vec<_>>(), 0, 0.0);
+        while !open.is_empty() {
+            for i in (0..700).filter(|&i| piece[i] == newest) {
+                for j in 0..700 {
+                    from_tree[piece[j]] = from_tree[piece[j]].min(length(x.row(i), x.row(j)));
+                }
+            }
+            let nearest = (0..open.len()).min_by(|&a, &b| from_tree[open[a]].total_cmp(&from_tree[open[b]])).unwrap();
+            newest = open.swap_remove(nearest);
+            total += from_tree[newest];
+        }
+        assert!((of_links / total - 1.0).abs() < 1e-5, "{of_links} {total}");
+        // With them the graph is one, so every row is at a distance from every other, and is embedded.
+        let model = Isomap { neighbours: 1, ..Isomap::default() }.fit(x.view(), &Silent).unwrap();
+        assert_eq!(model.pieces, pieces);
+        assert!(model.scores.iter().all(|v| v.is_finite()) && model.to_landmarks.iter().all(|d| d.is_finite()));
+    }
+
+    #[test]
+    fn equal_distances_make_no_circles() {
+        // Pairs of rows in a square grid: every piece has several at the same distance.
+        let x = Array2::from_shape_fn((2 * 144, 2), |(i, j)| {
+            let place = if j == 0 { i / 2 % 12 } else { i / 2 / 12 };
+            4.0 * place as f32 + if i % 2 == 1 { 1.0 } else { 0.0 }
+        });
+        let (piece, pieces) = label_pieces(&neighbours(x.view(), 1, &Silent).unwrap());
+        assert_eq!(pieces, 144);
+        assert_eq!(shortest_tree(x.view(), piece, pieces, &Silent).unwrap().len(), 143);
     }
 
     #[test]

@@ -156,7 +156,7 @@ mod tests {
         terms.sort_by(|a, b| b.0.total_cmp(&a.0));
 
         let model = Keca { components: 3, candidates: 40, ..Keca::default() }.fit(x.view(), &Silent).unwrap();
-        assert!(model.exact && model.spectrum.converged);
+        assert!(model.exact && model.spectrum.search.is_some_and(|s| s.converged));
         for (i, &(term, rank)) in terms[..3].iter().enumerate() {
             assert_eq!(model.ranks[i], rank);
             assert!((model.contributions[i] / term - 1.0).abs() < 1e-5);

@@ -11,14 +11,15 @@
 //! - as a kernel and rows ([`Kpca::fit`]): the model embeds new rows by itself;
 //! - as any prior, a precomputed matrix among them ([`Kpca::fit_prior`]): new rows are embedded from their kernel values;
 //! - by its factors, `K = F F^T` ([`Kpca::fit_factors`]): not even tiles of K are computed, and a new row needs only its own
-//!   factors, `z = (f - f_mean) W` with `W = (F - f_mean)^T V / sqrt(lambda)`.
+//!   factors, `z = (f - f_mean) W` with `W = (F - f_mean)^T V / sqrt(lambda)`;
+//! - by the probabilistic cluster kernel and rows ([`Kpca::fit_pck`]): the same, and the model embeds new rows by itself.
 
 use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 
 use super::gram::{Gram, Tile};
-use crate::kernel::{Factors, Kernel, Prior};
+use crate::kernel::{Factors, FittedPck, Kernel, Prior};
 use crate::math::{check, eigen, gemm};
 use crate::method::Embed;
 use crate::progress::Progress;
@@ -57,14 +58,21 @@ pub struct Spectrum {
     pub values: Array1<f64>,
     /// The eigenvectors, one column for each value.
     pub vectors: Array2<f64>,
-    /// Whether every pair met the tolerance within the limit on sweeps.
-    pub converged: bool,
-    /// Products with the kernel matrix that were needed.
-    pub sweeps: usize,
+    /// How they were found; not known of pairs that were given.
+    pub search: Option<Searched>,
     /// `v / sqrt(lambda)`, zero where lambda is.
     alphas: Array2<f32>,
     /// `k_mean^T alphas`.
     offset: Array1<f32>,
+}
+
+/// How a search for eigenpairs ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Searched {
+    /// Whether every pair met the tolerance within the limit on sweeps.
+    pub converged: bool,
+    /// Products with the kernel matrix that were needed.
+    pub sweeps: usize,
 }
 
 /// Kernel PCA of rows under a kernel.
@@ -84,6 +92,13 @@ pub struct FactorKpca {
     weights: Array2<f64>,
     /// `f_mean^T weights`.
     offset: Array1<f64>,
+}
+
+/// Kernel PCA under the probabilistic cluster kernel, through its posteriors; keeps none of the rows of the fit.
+pub struct PckKpca {
+    pck: FittedPck,
+    /// The eigenpairs, and the map of posteriors.
+    pub model: FactorKpca,
 }
 
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
@@ -132,6 +147,7 @@ impl Kpca {
         let n = factors.height();
         let spectrum = self.eigenpairs(n, progress, |v| {
             let inner = factors.transpose_times(v);
+            progress.check()?;
             Ok(factors.times(inner.view()))
         })?;
         // The alphas of a centred matrix sum to zero, so centring F changes nothing here but rounding.
@@ -145,6 +161,12 @@ impl Kpca {
         Ok(FactorKpca { spectrum, weights, offset })
     }
 
+    /// Kernel PCA of the rows of `x` under the probabilistic cluster kernel.
+    pub fn fit_pck(&self, pck: FittedPck, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<PckKpca> {
+        let model = self.fit_factors(&pck.posteriors_watched(x, progress)?, progress)?;
+        Ok(PckKpca { pck, model })
+    }
+
     fn eigenpairs(
         &self,
         n: usize,
@@ -153,12 +175,11 @@ impl Kpca {
     ) -> Result<Spectrum> {
         check::components(self.components, n, "the number of rows")?;
         let mut means = None;
+        let (what, most) = ("products with the kernel matrix", self.max_sweeps as u64);
         let mut sweep = 0;
         let search = eigen::Search { tolerance: self.tolerance, max_sweeps: self.max_sweeps, seed: self.seed };
         let found = eigen::leading(n, self.components, &search, |v| {
-            if progress.stop() {
-                return Err(Error::Interrupted);
-            }
+            progress.check()?;
             let w = if self.centred {
                 let v = &v - &v.sum_axis(Axis(0)).mapv(|s| s / n as f64);
                 let mut w = if means.is_none() {
@@ -177,9 +198,10 @@ impl Kpca {
                 apply(v)?
             };
             sweep += 1;
-            progress.step("products with the kernel matrix", sweep, self.max_sweeps as u64);
+            progress.step(what, most.min(sweep), most);
             Ok(w)
         })?;
+        progress.step(what, most, most);
         let largest = found.values.first().copied().unwrap_or(0.0);
         let values = found.values.mapv(|v| if v > NOTHING * largest.max(0.0) { v } else { 0.0 });
         let alphas = alphas(&values, &found.vectors);
@@ -190,8 +212,7 @@ impl Kpca {
         Ok(Spectrum {
             values,
             vectors: found.vectors,
-            converged: found.converged,
-            sweeps: found.sweeps,
+            search: Some(Searched { converged: found.converged, sweeps: found.sweeps }),
             alphas: alphas.mapv(|v| v as f32),
             offset,
         })
@@ -218,7 +239,7 @@ impl Spectrum {
             return Err(Error::Data(message));
         }
         let alphas = alphas(&values, &vectors).mapv(|v| v as f32);
-        Ok(Self { values, vectors, converged: true, sweeps: 0, alphas, offset })
+        Ok(Self { values, vectors, search: None, alphas, offset })
     }
 
     /// What is subtracted from the scores of new rows, for the centring.
@@ -246,8 +267,7 @@ impl Spectrum {
         Self {
             values: self.values.select(Axis(0), kept),
             vectors: self.vectors.select(Axis(1), kept),
-            converged: self.converged,
-            sweeps: self.sweeps,
+            search: self.search,
             alphas: self.alphas.select(Axis(1), kept),
             offset: self.offset.select(Axis(0), kept),
         }
@@ -287,6 +307,37 @@ impl Embed for KpcaModel {
     }
 }
 
+/// The rows of this map are kernel values, one for each row of the fit, as those of scikit-learn's `KernelPCA` with a
+/// precomputed kernel.
+impl Embed for Spectrum {
+    fn input_width(&self) -> usize {
+        self.vectors.nrows()
+    }
+
+    fn width(&self) -> usize {
+        self.values.len()
+    }
+
+    fn embed(&self, k: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.project(k)
+    }
+}
+
+impl Embed for PckKpca {
+    fn input_width(&self) -> usize {
+        self.pck.width()
+    }
+
+    fn width(&self) -> usize {
+        self.model.spectrum.values.len()
+    }
+
+    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.model.project(&self.pck.posteriors(x)?)
+    }
+}
+
+/// It knows factors, not how rows come by theirs, so it does not [`Embed`]; [`PckKpca`] does.
 impl FactorKpca {
     /// The scores of new rows from their own factors.
     pub fn project(&self, factors: &dyn Factors) -> Result<Array2<f32>> {
@@ -350,7 +401,8 @@ mod tests {
         let (scores, new) = (f.array("factors_scores"), f.array("factors_new"));
         let matrix = settings(4).fit_prior(&Precomputed::new(a.dot(&a.t())).unwrap().0, &Silent).unwrap();
         assert!(same(&matrix.scores(), &scores, 1e-5));
-        assert!(same(&matrix.project(b.dot(&a.t()).view()).unwrap(), &new, 1e-5));
+        assert!(same(&matrix.embed(b.dot(&a.t()).view()).unwrap(), &new, 1e-5));
+        assert_eq!((matrix.input_width(), matrix.width()), (a.nrows(), 4));
         let factors = settings(4).fit_factors(&a, &Silent).unwrap();
         assert!(same(&factors.spectrum.scores(), &scores, 1e-5));
         assert!(same(&factors.project(&b).unwrap(), &new, 1e-5));
@@ -377,7 +429,7 @@ mod tests {
             }
             let (values, vectors) = eigen::symmetric(k.view()).unwrap();
             let model = Kpca { centred, ..settings(6) }.fit(Box::new(rbf(0.5, 3)), x.view(), &Silent).unwrap();
-            assert!(model.spectrum.converged && model.spectrum.sweeps > 1);
+            assert!(model.spectrum.search.is_some_and(|s| s.converged && s.sweeps > 1));
             for i in 0..6 {
                 assert!((model.spectrum.values[i] / values[i] - 1.0).abs() < 1e-6, "{centred}: value {i}");
                 let inner = model.spectrum.vectors.column(i).dot(&vectors.column(i));
@@ -407,7 +459,8 @@ mod tests {
     fn the_cluster_kernel_by_its_factors_is_the_cluster_kernel_by_its_blocks() {
         // More rows than are decomposed whole, so that both ways search.
         let (x, new) = (rows(400), rows(450).slice(s![400.., ..]).to_owned());
-        let pck = Pck { restarts: 3, max_components: 8, subset: 100, ..Pck::default() }.fit(x.view()).unwrap();
+        let kernel = || Pck { restarts: 3, max_components: 8, subset: 100, ..Pck::default() };
+        let pck = kernel().fit(x.view()).unwrap();
         let (p, q) = (pck.posteriors(x.view()).unwrap(), pck.posteriors(new.view()).unwrap());
         for centred in [true, false] {
             let settings = Kpca { centred, tolerance: 1e-6, ..settings(5) };
@@ -423,6 +476,9 @@ mod tests {
             pck.between(new.view(), x.view(), k.view_mut()).unwrap();
             let want = blocks.project(k.view()).unwrap();
             assert!(same(&factors.project(&q).unwrap(), &want, 1e-4), "{centred}: new rows");
+            let rows = settings.fit_pck(kernel().fit(x.view()).unwrap(), x.view(), &Silent).unwrap();
+            assert_eq!(rows.embed(new.view()).unwrap(), factors.project(&q).unwrap());
+            assert_eq!((rows.input_width(), rows.width()), (3, 5));
         }
     }
 

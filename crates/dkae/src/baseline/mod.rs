@@ -11,5 +11,5 @@ pub mod svm;
 
 pub use isomap::{Isomap, IsomapModel};
 pub use keca::{Keca, KecaModel};
-pub use kpca::{FactorKpca, Kpca, KpcaModel, Spectrum};
+pub use kpca::{FactorKpca, Kpca, KpcaModel, PckKpca, Searched, Spectrum};
 pub use preimage::{Pairs, Preimage, PreimageModel, WithPreimage};

@@ -6,14 +6,15 @@
 //!
 //! The covariance is never formed when few components are wanted: the eigenpairs come from products `X^T (X V)` with
 //! blocks of vectors ([`eigen::leading`]). Only when the components are a good part of all there are, the smaller of the
-//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole. Everything is
-//! centred and accumulated in f64 on the way, whatever the mean of the data.
+//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole; that alone
+//! cannot be stopped once it has begun. Everything is centred and accumulated in f64 on the way, whatever the mean of the data.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
 use crate::math::{check, eigen, gemm, threads};
 use crate::method::{Embed, Invert};
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 /// Settings of a principal component analysis.
@@ -46,6 +47,8 @@ pub struct PcaModel {
     pub explained_variance_ratio: Array1<f64>,
 }
 
+/// What is reported, and the most of it.
+const PRODUCTS: (&str, u64) = ("principal components: products", 300);
 /// Rows that are centred at a time.
 const ROWS: usize = 256;
 /// Pieces that rows are cut into for sums over all of them, whatever the number of threads.
@@ -54,6 +57,11 @@ const PIECES: usize = 16;
 impl Pca {
     /// Finds the components of the rows of `x`.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<PcaModel> {
+        self.fit_watched(x, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), with someone to report to.
+    pub fn fit_watched(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<PcaModel> {
         check::rows("rows for PCA", x)?;
         let (n, d) = x.dim();
         if n < 2 {
@@ -62,32 +70,34 @@ impl Pca {
         check::components(self.components, n.min(d), &format!("the smaller of {n} rows and {d} columns"))?;
         threads::run(|| {
             let mean = mean(x);
-            let centred = Centred { x, mean: mean.view() };
-            let search = eigen::Search { tolerance: self.tolerance, max_sweeps: 300, seed: self.seed };
+            let centred = Centred { x, mean: mean.view(), progress };
+            let (what, most) = PRODUCTS;
+            let search = eigen::Search { tolerance: self.tolerance, max_sweeps: most as usize, seed: self.seed };
             let m = self.components;
-            let (values, vectors) = if d <= n {
-                let found =
-                    if 4 * m >= d { None } else { Some(eigen::leading(d, m, &search, |v| Ok(centred.scatter(v)))?) };
-                match found {
-                    Some(found) if found.converged => (found.values, found.vectors),
-                    // Equal eigenvalues right behind the last component can keep it from settling: no search then.
-                    _ => eigen::symmetric(centred.scatter(Array2::eye(d).view()).view())?,
-                }
-            } else {
-                let found =
-                    if 4 * m >= n { None } else { Some(eigen::leading(n, m, &search, |v| Ok(centred.gram(v)))?) };
-                let (values, left) = match found {
-                    Some(found) if found.converged => (found.values, found.vectors),
-                    _ => eigen::symmetric(centred.gram(Array2::eye(n).view()).view())?,
-                };
-                let left = left.slice(s![.., ..m]);
-                (values, orthonormal(centred.transpose_times(left)))
+            let (narrow, size) = (d <= n, n.min(d));
+            let product = |v: ArrayView2<f64>| if narrow { centred.scatter(v) } else { centred.gram(v) };
+            let mut done = 0;
+            let told = |v: ArrayView2<f64>| {
+                let w = product(v)?;
+                done += 1;
+                progress.step(what, done.min(most), most);
+                Ok(w)
             };
+            let found = if 4 * m >= size { None } else { Some(eigen::leading(size, m, &search, told)?) };
+            let (values, mut vectors) = match found {
+                Some(found) if found.converged => (found.values, found.vectors),
+                // Equal eigenvalues right behind the last component can keep it from settling: no search then.
+                _ => eigen::symmetric(product(Array2::eye(size).view())?.view())?,
+            };
+            if !narrow {
+                vectors = orthonormal(centred.transpose_times(vectors.slice(s![.., ..m]))?);
+            }
             let mut vectors = vectors.slice(s![.., ..m]).to_owned();
             eigen::fix_signs(vectors.view_mut());
             let explained_variance = values.slice(s![..m]).mapv(|v| v.max(0.0) / (n - 1) as f64);
-            let total = centred.squares() / (n - 1) as f64;
+            let total = centred.squares()? / (n - 1) as f64;
             let explained_variance_ratio = explained_variance.mapv(|v| if total > 0.0 { v / total } else { 0.0 });
+            progress.step(what, most, most);
             Ok(PcaModel {
                 mean: mean.mapv(|v| v as f32),
                 components: vectors.t().mapv(|v| v as f32),
@@ -157,6 +167,7 @@ fn orthonormal(mut v: Array2<f64>) -> Array2<f64> {
 struct Centred<'a> {
     x: ArrayView2<'a, f32>,
     mean: ArrayView1<'a, f64>,
+    progress: &'a dyn Progress,
 }
 
 impl Centred<'_> {
@@ -167,7 +178,7 @@ impl Centred<'_> {
     }
 
     /// `X^T (X V)`.
-    fn scatter(&self, v: ArrayView2<f64>) -> Array2<f64> {
+    fn scatter(&self, v: ArrayView2<f64>) -> Result<Array2<f64>> {
         self.sum(v.dim(), |block, _, out| {
             let mut scores = Array2::zeros((block.nrows(), v.ncols()));
             gemm::sequential(1.0, block, v, 0.0, scores.view_mut());
@@ -176,26 +187,31 @@ impl Centred<'_> {
     }
 
     /// `X^T V`.
-    fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
+    fn transpose_times(&self, v: ArrayView2<f64>) -> Result<Array2<f64>> {
         self.sum((self.x.ncols(), v.ncols()), |block, rows, out| {
             gemm::sequential(1.0, block.t(), v.slice(s![rows, ..]), 1.0, out);
         })
     }
 
     /// `X (X^T V)`.
-    fn gram(&self, v: ArrayView2<f64>) -> Array2<f64> {
-        let inner = self.transpose_times(v);
+    fn gram(&self, v: ArrayView2<f64>) -> Result<Array2<f64>> {
+        let inner = self.transpose_times(v)?;
         let mut out = Array2::zeros(v.dim());
-        out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate().for_each(|(i, out)| {
+        out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate().try_for_each(|(i, out)| {
+            self.progress.check()?;
             let block = self.block(i * ROWS..i * ROWS + out.nrows());
             gemm::sequential(1.0, block.view(), inner.view(), 0.0, out);
-        });
-        out
+            Ok(())
+        })?;
+        Ok(out)
     }
 
     /// The sum of all squares.
-    fn squares(&self) -> f64 {
-        self.sum((1, 1), |block, _, mut out| out[[0, 0]] += block.iter().map(|v| v * v).sum::<f64>())[[0, 0]]
+    fn squares(&self) -> Result<f64> {
+        let add = |block: ArrayView2<f64>, _, mut out: ArrayViewMut2<f64>| {
+            out[[0, 0]] += block.iter().map(|v| v * v).sum::<f64>();
+        };
+        Ok(self.sum((1, 1), add)?[[0, 0]])
     }
 
     /// What `add` adds up over all blocks, the same for any number of threads.
@@ -203,19 +219,20 @@ impl Centred<'_> {
         &self,
         shape: (usize, usize),
         add: impl Fn(ArrayView2<f64>, std::ops::Range<usize>, ArrayViewMut2<f64>) + Sync,
-    ) -> Array2<f64> {
+    ) -> Result<Array2<f64>> {
         let parts: Vec<Array2<f64>> = pieces(self.x.nrows())
             .into_par_iter()
             .map(|piece| {
                 let mut out = Array2::zeros(shape);
                 for first in piece.clone().step_by(ROWS) {
+                    self.progress.check()?;
                     let rows = first..(first + ROWS).min(piece.end);
                     add(self.block(rows.clone()).view(), rows, out.view_mut());
                 }
-                out
+                Ok(out)
             })
-            .collect();
-        parts.into_iter().fold(Array2::zeros(shape), |a, b| a + b)
+            .collect::<Result<_>>()?;
+        Ok(parts.into_iter().fold(Array2::zeros(shape), |a, b| a + b))
     }
 }
 

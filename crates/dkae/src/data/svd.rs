@@ -9,7 +9,7 @@
 //! first, it starts anew from the best vectors so far. (Musco and Musco 2015; Golub and Underwood 1977.) Memory is a few
 //! hundred vectors, in f64; nothing is n x n and X is never dense.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut1, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::math::eigen::{fix_signs, symmetric};
 use crate::math::gemm::product;
 use crate::math::rng::{Purpose, stream};
 use crate::math::threads;
+use crate::progress::{Pieces, Progress, Silent};
 use crate::{Error, Result};
 
 /// Settings of the decomposition.
@@ -56,6 +57,11 @@ const MOST_RESTARTS: usize = 60;
 impl Svd {
     /// Fits the decomposition on training rows.
     pub fn fit(&self, train: &Csr) -> Result<TruncatedSvd> {
+        self.fit_watched(train, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), with someone to report to.
+    pub fn fit_watched(&self, train: &Csr, progress: &dyn Progress) -> Result<TruncatedSvd> {
         let m = self.components;
         let (n, d) = (train.nrows(), train.ncols());
         if m == 0 || m > d.min(n) {
@@ -65,7 +71,8 @@ impl Svd {
         if let Some(v) = train.values().iter().find(|v| !v.is_finite()) {
             return Err(Error::Data(format!("{v} among the values; all must be finite")));
         }
-        let (values, mut vectors) = if d <= NARROW { narrow(train, m)? } else { self.wide(train)? };
+        let found = if d <= NARROW { narrow(train, m, progress) } else { self.wide(train, progress) };
+        let (values, mut vectors) = found?;
         // Eigenvalues below the rounding of the largest are zero, and their vectors arbitrary.
         let rank = values.iter().take_while(|&&v| v > values[0] * 1e-13 && v > 0.0).count();
         if rank < m {
@@ -82,17 +89,28 @@ impl Svd {
     }
 
     /// The leading eigenpairs of A by a restarted block Krylov method. Fewer pairs than asked for when A has no more.
-    fn wide(&self, x: &Csr) -> Result<(Array1<f64>, Array2<f64>)> {
+    fn wide(&self, x: &Csr, progress: &dyn Progress) -> Result<(Array1<f64>, Array2<f64>)> {
         let m = self.components;
         let d = x.ncols();
         let xt = x.transposed();
         let block = (m + 8).min(d);
         let largest_basis = (8 * block).max(160).min(d);
+        let (what, most) = ("truncated SVD: products", (MOST_RESTARTS * largest_basis.div_ceil(block)) as u64);
+        let mut done = 0;
+        let mut image_of = |v: ArrayView2<f64>| {
+            progress.check()?;
+            let inner = x.times(v);
+            progress.check()?;
+            let image = xt.times(inner.view());
+            done += 1;
+            progress.step(what, most.min(done), most);
+            Ok(image)
+        };
         let mut rng = stream(self.seed, Purpose::Sketch, 0, 0);
         // The random block is passed through A once, so that it lies in the row space of X: what A maps to zero can
         // then never come up as a direction.
         let start = Array2::from_shape_simple_fn((d, block), || StandardNormal.sample(&mut rng));
-        let mut start = orthonormal(xt.times(x.times(start.view()).view()), None);
+        let mut start = orthonormal(image_of(start.view())?, None);
         let mut worst = f64::INFINITY;
         for _ in 0..MOST_RESTARTS {
             if start.ncols() == 0 {
@@ -103,7 +121,7 @@ impl Svd {
             let mut projected = Array2::<f64>::zeros((0, 0));
             let mut newest = start;
             let (values, vectors) = loop {
-                let image = xt.times(x.times(newest.view()).view());
+                let image = image_of(newest.view())?;
                 let size = basis.ncols();
                 let old = size - newest.ncols();
                 let mut column = Array2::zeros((size, newest.ncols()));
@@ -122,12 +140,13 @@ impl Svd {
                 let mut residual = Array2::zeros((d, kept));
                 product(1.0, outside.view(), small.slice(s![old.., ..kept]), 0.0, residual.view_mut());
                 worst = residual.columns().into_iter().map(|r| r.dot(&r).sqrt()).fold(0.0, f64::max) / values[0];
-                let done = next.ncols() == 0 || (kept == m && worst <= TOLERANCE);
-                if done || size + next.ncols() > largest_basis {
-                    let keep = if done { kept } else { block.min(size) };
+                let found = next.ncols() == 0 || (kept == m && worst <= TOLERANCE);
+                if found || size + next.ncols() > largest_basis {
+                    let keep = if found { kept } else { block.min(size) };
                     let mut vectors = Array2::zeros((d, keep));
                     product(1.0, basis.view(), small.slice(s![.., ..keep]), 0.0, vectors.view_mut());
-                    if done {
+                    if found {
+                        progress.step(what, most, most);
                         return Ok((values.slice(s![..keep]).to_owned(), vectors));
                     }
                     break (values, vectors);
@@ -147,21 +166,25 @@ impl Svd {
 }
 
 /// All of A, decomposed.
-fn narrow(x: &Csr, m: usize) -> Result<(Array1<f64>, Array2<f64>)> {
+fn narrow(x: &Csr, m: usize, progress: &dyn Progress) -> Result<(Array1<f64>, Array2<f64>)> {
     let xt = x.transposed();
     let d = x.ncols();
     let mut gram = Array2::<f64>::zeros((d, d));
-    threads::run(|| {
-        gram.rows_mut().into_iter().collect::<Vec<_>>().into_par_iter().enumerate().for_each(|(j, mut out)| {
-            let (rows, values) = xt.row(j);
-            for (&i, &v) in rows.iter().zip(values) {
-                let (columns, row) = x.row(i as usize);
-                for (&k, &w) in columns.iter().zip(row) {
-                    out[k as usize] += f64::from(v) * f64::from(w);
-                }
+    let one = |j: usize, mut out: ArrayViewMut1<f64>| {
+        let (rows, values) = xt.row(j);
+        for (&i, &v) in rows.iter().zip(values) {
+            let (columns, row) = x.row(i as usize);
+            for (&k, &w) in columns.iter().zip(row) {
+                out[k as usize] += f64::from(v) * f64::from(w);
             }
-        });
-    });
+        }
+        Ok(())
+    };
+    let pieces = Pieces::new(progress, "truncated SVD: columns", d);
+    threads::run(|| {
+        let rows = gram.rows_mut().into_iter().collect::<Vec<_>>().into_par_iter();
+        rows.enumerate().try_for_each(|(j, out)| pieces.one(|| one(j, out)))
+    })?;
     let (values, vectors) = symmetric(gram.view())?;
     Ok((values.slice(s![..m]).to_owned(), vectors.slice(s![.., ..m]).to_owned()))
 }
@@ -273,8 +296,8 @@ mod tests {
     #[test]
     fn wide_and_narrow_ways_agree() {
         let x = example(300, 200);
-        let (values, vectors) = narrow(&x, 9).unwrap();
-        let (wide_values, wide_vectors) = Svd { components: 9, seed: 1 }.wide(&x).unwrap();
+        let (values, vectors) = narrow(&x, 9, &Silent).unwrap();
+        let (wide_values, wide_vectors) = Svd { components: 9, seed: 1 }.wide(&x, &Silent).unwrap();
         for j in 0..9 {
             assert!((values[j] - wide_values[j]).abs() < 1e-9 * values[0], "{j}");
             assert!(vectors.column(j).dot(&wide_vectors.column(j)).abs() > 1.0 - 1e-9, "{j}");

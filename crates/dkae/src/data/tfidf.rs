@@ -3,7 +3,8 @@
 //! A count c becomes `(1 + ln c) idf`, with `idf = ln((1 + n) / (1 + df)) + 1` for a word that occurs in df of the n training
 //! documents; rows are then brought to length 1. The 1 + in the fraction acts as one more document with every word, so
 //! that a word of new documents that was never seen in training has a finite weight. (Salton and Buckley 1988; the same
-//! formula as scikit-learn's `TfidfTransformer(sublinear_tf=True)`.)
+//! formula as scikit-learn's `TfidfTransformer(sublinear_tf=True)`.) It is one pass over the counts, shorter than reading
+//! them, so it reports no progress.
 
 use serde::{Deserialize, Serialize};
 

@@ -21,6 +21,7 @@ use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::math::{check, gemm, rng};
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 /// The logarithm of 2 pi.
@@ -217,6 +218,11 @@ impl Mixture {
     /// the variances of the data. That is done as often as there are components; one that is empty after that keeps its
     /// last mean and variances and a weight of next to nothing.
     pub fn fit(&self, rows: &Rows, means: ArrayView2<f64>) -> Result<FittedMixture> {
+        self.fit_watched(rows, means, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), for someone who may ask to stop; asked before each iteration.
+    pub fn fit_watched(&self, rows: &Rows, means: ArrayView2<f64>, progress: &dyn Progress) -> Result<FittedMixture> {
         let (n, g) = (rows.len(), means.nrows());
         let a = rows.active.len();
         assert_eq!(means.ncols(), a, "means have one value per kept feature");
@@ -240,6 +246,7 @@ impl Mixture {
         let mut sums = Array2::zeros((g, 2 * a));
         let mut row_likelihoods = vec![0.0; n];
         while fit.iterations < self.max_iterations && !fit.converged {
+            progress.check()?;
             fit.iterations += 1;
             self.expectation(rows, &fit, panel.view_mut(), shares.view_mut(), &mut row_likelihoods);
             let before = fit.log_likelihood;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::rng::{self, Purpose};
 use crate::math::{check, threads};
+use crate::progress::{Pieces, Progress, Silent};
 use crate::{Error, Result};
 
 use super::mixture::{Covariance, Mixture, Rows, Start};
@@ -94,6 +95,11 @@ pub struct Summary {
 impl Pck {
     /// Fits all mixtures on a subset of `x`.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedPck> {
+        self.fit_watched(x, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), with someone to report to.
+    pub fn fit_watched(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<FittedPck> {
         let n = x.nrows();
         self.check()?;
         if self.max_components > n {
@@ -122,25 +128,24 @@ impl Pck {
             _ => rows.variance().iter().map(|v| (v + floor).sqrt()).collect(),
         };
         let sizes = self.max_components - 1;
+        let all = self.restarts * sizes;
+        let pieces = Pieces::new(progress, "mixtures", all);
+        let one = |i: usize| {
+            let (q, g) = (i / sizes + 1, i % sizes + 2);
+            let mut rng = rng::stream(self.seed, Purpose::Mixture, q as u64, g as u64);
+            let starts = rows.draw(g, self.start, &mut rng);
+            let fit = settings.fit_watched(&rows, rows.means_at(&starts).view(), progress)?;
+            let summary = Summary {
+                mixtures: 1,
+                iterations: fit.iterations,
+                converged: usize::from(fit.converged),
+                repaired: fit.repaired,
+                empty: fit.empty,
+            };
+            Ok((Compact::new(&fit, &scales), summary))
+        };
         let fits: Vec<(Compact, Summary)> = threads::run(|| {
-            (0..self.restarts * sizes)
-                .into_par_iter()
-                .with_max_len(1)
-                .map(|i| {
-                    let (q, g) = (i / sizes + 1, i % sizes + 2);
-                    let mut rng = rng::stream(self.seed, Purpose::Mixture, q as u64, g as u64);
-                    let starts = rows.draw(g, self.start, &mut rng);
-                    let fit = settings.fit(&rows, rows.means_at(&starts).view())?;
-                    let summary = Summary {
-                        mixtures: 1,
-                        iterations: fit.iterations,
-                        converged: usize::from(fit.converged),
-                        repaired: fit.repaired,
-                        empty: fit.empty,
-                    };
-                    Ok((Compact::new(&fit, &scales), summary))
-                })
-                .collect::<Result<_>>()
+            (0..all).into_par_iter().with_max_len(1).map(|i| pieces.one(|| one(i))).collect::<Result<_>>()
         })?;
         let mut summary = Summary::default();
         let mut mixtures = Vec::with_capacity(fits.len());
@@ -267,15 +272,39 @@ impl FittedPck {
 
     /// The posteriors of any rows.
     pub fn posteriors(&self, x: ArrayView2<f32>) -> Result<Posteriors> {
+        self.posteriors_watched(x, &Silent)
+    }
+
+    /// As [`posteriors`](Self::posteriors), with someone to report to.
+    pub fn posteriors_watched(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Posteriors> {
         check::width("rows for a kernel", x, self.width)?;
         check::finite("rows for a kernel", x)?;
-        Ok(self.screen.posteriors(x))
+        self.screen.posteriors(x, progress)
+    }
+
+    /// As [`Kernel::between`], with someone to report to while the posteriors are computed.
+    pub fn between_watched(
+        &self,
+        a: ArrayView2<f32>,
+        b: ArrayView2<f32>,
+        out: ArrayViewMut2<f32>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let (a, b) = (self.posteriors_watched(a, progress)?, self.posteriors_watched(b, progress)?);
+        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
+        progress.check()?;
+        a.between(&rows, &b, &columns, out);
+        Ok(())
     }
 }
 
 impl Kernel for FittedPck {
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-        let posteriors = self.posteriors(x)?;
+        self.prior_watched(x, &Silent)
+    }
+
+    fn prior_watched<'a>(&'a self, x: ArrayView2<'a, f32>, progress: &dyn Progress) -> Result<Box<dyn Prior + 'a>> {
+        let posteriors = self.posteriors_watched(x, progress)?;
         // Of few rows P takes less memory than its factor, and a look-up instead of a product.
         if size_of::<f32>() * posteriors.len().pow(2) <= posteriors.bytes() {
             return Ok(Box::new(Precomputed::of(&posteriors)));
@@ -284,10 +313,7 @@ impl Kernel for FittedPck {
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
-        let (a, b) = (self.posteriors(a)?, self.posteriors(b)?);
-        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
-        a.between(&rows, &b, &columns, out);
-        Ok(())
+        self.between_watched(a, b, out, &Silent)
     }
 
     fn describe(&self) -> String {

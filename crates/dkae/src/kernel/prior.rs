@@ -7,6 +7,7 @@
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 use crate::Result;
+use crate::progress::Progress;
 
 /// The kernel matrix P of a set of rows, answered block by block.
 pub trait Prior: Send + Sync {
@@ -44,6 +45,12 @@ impl Prior for FirstRows<'_> {
 pub trait Kernel: Send + Sync {
     /// P of these rows; rows the kernel was not fitted on are as good as any.
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>>;
+
+    /// As [`prior`](Self::prior), with someone to report to: for kernels that compute something for every row first. The
+    /// others have nothing to report.
+    fn prior_watched<'a>(&'a self, x: ArrayView2<'a, f32>, _progress: &dyn Progress) -> Result<Box<dyn Prior + 'a>> {
+        self.prior(x)
+    }
 
     /// Writes the kernel between the rows of `a` and the rows of `b` into `out`.
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()>;

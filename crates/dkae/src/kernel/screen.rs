@@ -17,8 +17,10 @@ use std::cmp::Ordering;
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::math::dispatch::dispatched;
 use crate::math::{gemm, threads};
+use crate::progress::{Pieces, Progress};
 
 use super::mixture::FittedMixture;
 use super::posteriors::{CHUNK, Chunk, Entry, Posteriors, SHARED};
@@ -128,25 +130,31 @@ struct Panel<'a> {
 
 impl Screen {
     /// The posteriors of rows of the right width, all finite.
-    pub(super) fn posteriors(&self, x: ArrayView2<f32>) -> Posteriors {
+    pub(super) fn posteriors(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Posteriors> {
         let sizes = self.sizes;
         let mut chunks: Vec<Chunk> = Vec::new();
         chunks.resize_with(x.nrows().div_ceil(CHUNK), Chunk::default);
         let bytes = 4 * (2 * self.active.len() + 1) * sizes * (sizes + 1) / 2;
         let together = (PANEL_BYTES / bytes.max(1)).max(1);
-        threads::run(|| {
+        let passes = self.mixtures.len().div_ceil(sizes * together);
+        let pieces = Pieces::new(progress, "posteriors: blocks of rows", passes * chunks.len());
+        threads::run(|| -> Result<()> {
             for (i, restarts) in self.mixtures.chunks(sizes * together).enumerate() {
                 let first = |q: usize| (i * together + q) * sizes;
                 let panels: Vec<Panel> =
                     restarts.par_chunks(sizes).enumerate().map(|(q, m)| self.panel(first(q), m)).collect();
-                chunks.par_iter_mut().zip(x.axis_chunks_iter(Axis(0), CHUNK).into_par_iter()).for_each(|(chunk, x)| {
+                let one = |chunk: &mut Chunk, x: ArrayView2<f32>| {
                     let mut parts = vec![std::mem::take(chunk)];
-                    parts.extend(self.parts(x, &panels));
+                    parts.extend(self.parts(x, &panels, progress)?);
                     *chunk = merge(x.nrows(), parts);
-                });
+                    Ok(())
+                };
+                let rows = x.axis_chunks_iter(Axis(0), CHUNK).into_par_iter();
+                chunks.par_iter_mut().zip(rows).try_for_each(|(chunk, x)| pieces.one(|| one(chunk, x)))?;
             }
-        });
-        Posteriors::new(self.mixtures.iter().map(Compact::components), chunks)
+            Ok(())
+        })?;
+        Ok(Posteriors::new(self.mixtures.iter().map(Compact::components), chunks))
     }
 
     fn panel<'a>(&self, first: usize, mixtures: &'a [Compact]) -> Panel<'a> {
@@ -184,7 +192,7 @@ impl Screen {
     }
 
     /// The posteriors of the rows of a chunk under the mixtures of each panel.
-    fn parts(&self, x: ArrayView2<f32>, panels: &[Panel]) -> Vec<Chunk> {
+    fn parts(&self, x: ArrayView2<f32>, panels: &[Panel], progress: &dyn Progress) -> Result<Vec<Chunk>> {
         let (n, a) = (x.nrows(), self.active.len());
         let squares = if self.squares { a } else { 0 };
         let terms = a + squares + 1;
@@ -212,9 +220,11 @@ impl Screen {
         panels
             .iter()
             .map(|panel| {
+                progress.check()?;
                 let mut scores = scores.slice_mut(s![..panel.columns.nrows(), ..]);
                 gemm::sequential(1.0, panel.columns.view(), moments.view(), 0.0, scores.view_mut());
-                screen(Screening { panel, scores: scores.view(), z: z.view(), errors: &errors, squares: squares > 0 })
+                let (scores, z) = (scores.view(), z.view());
+                Ok(screen(Screening { panel, scores, z, errors: &errors, squares: squares > 0 }))
             })
             .collect()
     }

@@ -14,6 +14,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 use super::{Cosine, Kernel, Linear, Part, Pck, Polynomial, Rbf, Sum};
@@ -49,14 +50,19 @@ impl Default for KernelSpec {
 impl KernelSpec {
     /// Fits the kernel on rows. The ideal and the precomputed kernel are not kernels of rows: an error says so.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<Box<dyn Kernel>> {
+        self.fit_watched(x, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), with someone to report to.
+    pub fn fit_watched(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Box<dyn Kernel>> {
         let not_of_rows = |what: &str| Err(Error::setting("kernel", what));
         Ok(match self {
-            Self::Pck(settings) => Box::new(settings.fit(x)?),
+            Self::Pck(settings) => Box::new(settings.fit_watched(x, progress)?),
             Self::Rbf(settings) => Box::new(settings.fit(x)?),
             Self::Linear => Box::new(Linear),
             Self::Polynomial(settings) => Box::new(settings.fit(x)?),
             Self::Cosine => Box::new(Cosine),
-            Self::Sum(settings) => Box::new(settings.fit(x)?),
+            Self::Sum(settings) => Box::new(settings.fit_watched(x, progress)?),
             Self::Ideal => {
                 return not_of_rows("the ideal kernel is known for labelled rows only, not for rows in general");
             }

@@ -6,6 +6,7 @@
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 use super::{Kernel, KernelSpec, Prior};
@@ -34,12 +35,17 @@ pub struct Sum {
 impl Sum {
     /// Fits every kernel on these rows.
     pub fn fit(&self, x: ArrayView2<f32>) -> Result<FittedSum> {
+        self.fit_watched(x, &Silent)
+    }
+
+    /// As [`fit`](Self::fit), with someone to report to.
+    pub fn fit_watched(&self, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<FittedSum> {
         self.check()?;
         if x.nrows() == 0 {
             return Err(Error::Data("a sum of kernels needs at least one row to be fitted on".into()));
         }
         let parts = self.parts.iter().map(|part| {
-            let kernel = part.kernel.fit(x)?;
+            let kernel = part.kernel.fit_watched(x, progress)?;
             let diagonal = mean_diagonal(kernel.as_ref(), x)?;
             if !(diagonal > 0.0 && diagonal.is_finite()) {
                 return Err(Error::Data(format!(
@@ -100,8 +106,12 @@ pub struct FittedSum {
 
 impl Kernel for FittedSum {
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
-        let parts: Result<_> = self.parts.iter().map(|(weight, kernel)| Ok((*weight, kernel.prior(x)?))).collect();
-        Ok(Box::new(SumPrior { parts: parts? }))
+        self.prior_watched(x, &Silent)
+    }
+
+    fn prior_watched<'a>(&'a self, x: ArrayView2<'a, f32>, progress: &dyn Progress) -> Result<Box<dyn Prior + 'a>> {
+        let part = |(weight, kernel): &'a (f32, Box<dyn Kernel>)| Ok((*weight, kernel.prior_watched(x, progress)?));
+        Ok(Box::new(SumPrior { parts: self.parts.iter().map(part).collect::<Result<_>>()? }))
     }
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {

@@ -89,6 +89,7 @@ pub(super) fn solve(
         }
         Ok(())
     })?;
+    progress.step("linear SVM", settings.max_iterations as u64, settings.max_iterations as u64);
     for (state, mut weights) in states.iter().zip(weights.rows_mut()) {
         weights.iter_mut().zip(&state.w).for_each(|(out, &w)| *out = w);
     }

@@ -90,7 +90,7 @@ impl KernelSvm {
     ) -> Result<Vec<KernelSvmModel<'k>>> {
         let classes = Classes::at_least_two(x.nrows(), labels)?;
         check::finite("rows for a kernel SVM", x)?;
-        let prior = kernel.prior(x)?;
+        let prior = kernel.prior_watched(x, progress)?;
         let all = self.solve(&*prior, &classes, prices, progress)?;
         Ok(all
             .into_iter()

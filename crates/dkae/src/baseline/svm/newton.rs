@@ -78,7 +78,6 @@ impl<'a> Newton<'a> {
             if progress.stop() {
                 return Err(Error::Interrupted);
             }
-            progress.step("linear SVM", (problems - open.len()) as u64, problems as u64);
             // The residual of the rows inside the margin, and which they are.
             let mut residual = z.select(Axis(0), &open);
             let mut inside = Array2::<f32>::zeros(residual.dim());
@@ -99,6 +98,7 @@ impl<'a> Newton<'a> {
             }
             let still: Vec<usize> = (0..open.len()).filter(|&row| !fits[open[row]].converged).collect();
             open = still.iter().map(|&row| open[row]).collect();
+            progress.step("linear SVM", (problems - open.len()) as u64, problems as u64);
             if open.is_empty() || step == max_steps {
                 break;
             }

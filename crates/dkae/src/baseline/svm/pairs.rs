@@ -16,7 +16,7 @@ use super::smo::{Rows, Smo};
 use super::{Fit, KernelSvm};
 use crate::kernel::Prior;
 use crate::math::vector;
-use crate::progress::Progress;
+use crate::progress::{Pieces, Progress};
 use crate::{Error, Result};
 
 /// The most rows in a working set.
@@ -27,6 +27,9 @@ const DIAGONAL: usize = 64;
 
 /// Values that one thread updates at a time.
 const STRETCH: usize = 2048;
+
+/// What is reported while a pair is solved whose block of K is too large.
+const LARGE: &str = "kernel SVM: steps of a large pair";
 
 /// All pairs of one training set, to be solved for each of several prices, smallest first.
 pub(super) struct Pairs<'a> {
@@ -63,9 +66,9 @@ impl Pairs<'_> {
         let own = |c: usize| if kept[c].is_none() { self.members[c].len().pow(2) } else { 0 };
         let size = |(a, b): (usize, usize)| 2 * self.members[a].len() * self.members[b].len() + own(a) + own(b);
 
+        let pieces = Pieces::new(self.progress, "kernel SVM: pairs of classes", pairs.len());
         let mut solved = Vec::with_capacity(pairs.len());
         while solved.len() < pairs.len() {
-            self.progress.step("kernel SVM: pairs of classes", solved.len() as u64, pairs.len() as u64);
             let todo = &pairs[solved.len()..];
             let (mut wave, mut used) = (0, 0);
             while wave < todo.len() && used + size(todo[wave]) <= room {
@@ -74,14 +77,18 @@ impl Pairs<'_> {
             }
             if wave == 0 {
                 solved.push(self.decompose(todo[0], room)?);
-                continue;
+                pieces.count();
+            } else {
+                // Blocks one after the other, each by all threads; then the pairs side by side, each by one.
+                let blocks = todo[..wave].iter().map(|&pair| self.blocks(pair, &kept)).collect::<Result<Vec<_>>>()?;
+                solved.par_extend(blocks.par_iter().zip(todo).map(|(blocks, &pair)| {
+                    let pair = self.solve_dense(pair, blocks, &kept);
+                    pieces.count();
+                    pair
+                }));
             }
-            // Blocks one after the other, each by all threads; then the pairs side by side, each by one.
-            let blocks = todo[..wave].iter().map(|&pair| self.blocks(pair, &kept)).collect::<Result<Vec<_>>>()?;
-            solved.par_extend(blocks.par_iter().zip(todo).map(|(blocks, &pair)| self.solve_dense(pair, blocks, &kept)));
-            if self.progress.stop() {
-                return Err(Error::Interrupted);
-            }
+            // A pair that was asked to stop is not solved.
+            self.progress.check()?;
         }
         Ok(solved)
     }
@@ -127,10 +134,8 @@ impl Pairs<'_> {
             let (mut set, mut kernel, mut steps) = (Vec::new(), Array2::<f32>::zeros((0, n)), 0);
             let mut violation = smo.violation();
             while violation > self.settings.tolerance && steps < limit {
-                if self.progress.stop() {
-                    return Err(Error::Interrupted);
-                }
-                self.progress.step("kernel SVM: steps of a large pair", steps as u64, limit as u64);
+                self.progress.check()?;
+                self.progress.step(LARGE, steps as u64, limit as u64);
                 let keep = set.len() / 2;
                 let kept = set.split_off(set.len() - keep);
                 let new = worst(&smo, &kept, most - keep);
@@ -154,6 +159,7 @@ impl Pairs<'_> {
                 set.iter().zip(&part.b).for_each(|(&i, &b)| smo.set(i, b));
                 violation = smo.violation();
             }
+            self.progress.step(LARGE, limit as u64, limit as u64);
             out.push(self.finish(
                 pair,
                 &smo,
@@ -180,9 +186,7 @@ impl Pairs<'_> {
 
     /// K between some rows; an error if it is not finite.
     fn block(&self, rows: &[usize], columns: &[usize]) -> Result<Array2<f32>> {
-        if self.progress.stop() {
-            return Err(Error::Interrupted);
-        }
+        self.progress.check()?;
         let mut out = Array2::zeros((rows.len(), columns.len()));
         self.prior.block(rows, columns, out.view_mut());
         let wrong =
