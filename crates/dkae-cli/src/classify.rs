@@ -14,15 +14,15 @@ use dkae::data::read::{ReadOptions, read, read_many};
 use dkae::data::split::Split;
 use dkae::data::{Labels, Table};
 use dkae::kernel::{Kernel, KernelSpec};
+use dkae::math::check;
 use dkae::metrics::{accuracy, confusion};
-use dkae::net::Model;
 use dkae::progress::Progress;
 use dkae::recipe::{Recipe, Source};
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::{Classify, KernelFlags, Method};
-use crate::rows::{check_names, check_width, classify, compare_names, encode, table};
+use crate::rows::{check_names, check_width, classify, compare_names, encode, load_model, table};
 use crate::screen::Screen;
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
@@ -49,10 +49,23 @@ struct Outcome {
 
 pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     refuse_idle(flags)?;
-    let model = flags.model.as_deref().map(|path| Model::load(path).map(|m| (path, m))).transpose()?;
+    let data = flags.data.first().or(flags.train.as_ref()).expect("required by the flags");
+    let model = flags.model.as_deref().map(|path| load_model(path, data).map(|m| (path, m))).transpose()?;
     // A model's own settings, so that it is not tested on rows it has learned from.
-    let own = model.as_ref().and_then(|(_, m)| serde_json::from_value(m.about().settings.clone()).ok());
-    let mut recipe: Recipe = own.unwrap_or_default();
+    let mut recipe = match &model {
+        None => Recipe::default(),
+        Some((path, model)) => match serde_json::from_value(model.about().settings.clone()) {
+            Ok(recipe) => recipe,
+            Err(_) if flags.train.is_some() => Recipe::default(),
+            Err(_) => {
+                let message = format!(
+                    "{} does not say which rows it learned from; give rows of their own with --train and --test",
+                    path.display()
+                );
+                return Err(Error::setting("model", message).into());
+            }
+        },
+    };
     flags.rows.apply(&mut recipe)?;
     recipe.seed = flags.seed.unwrap_or(recipe.seed);
     recipe.check()?;
@@ -66,6 +79,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         (Some(train), Some(test)) => from_files(flags, train, test, options, recipe.seed, screen)?,
         _ => {
             let rows = screen.timed("reading", || read_many(&flags.data, &options))?;
+            check::finite(&flags.data[0].display().to_string(), rows.x.view())?;
             let split = recipe.split(rows.len(), rows.groups.as_deref())?;
             (rows, split)
         }
@@ -90,7 +104,9 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         );
         return Err(Error::Data(message).into());
     }
-    let test_rows = split.test.clone();
+    // Numbered as in their file: test rows from a file of their own stand last in the table.
+    let before = if flags.test.is_some() { rows.len() - split.test.len() } else { 0 };
+    let test_rows: Vec<usize> = split.test.iter().map(|i| i - before).collect();
     let parts = match &model {
         None => {
             let prepare = |progress: &dyn Progress| recipe.prepare_split(&Source::from(&rows), split, progress);
@@ -313,8 +329,8 @@ fn report(
     let right = accuracy(truth, &outcome.predicted)?;
     let counts = confusion(truth, &outcome.predicted)?;
     let names: Vec<String> = counts.classes.iter().map(|&c| labels.names[c as usize].clone()).collect();
-    let mut lines: Vec<String> = outcome.warnings.iter().map(|w| format!("warning: {w}")).collect();
-    lines.push("accuracy on the validation rows (* is the one used)".into());
+    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let mut lines = vec!["accuracy on the validation rows (* is the one used)".to_owned()];
     let mut tried = Vec::new();
     for (i, trial) in outcome.trials.iter().enumerate() {
         let mark = if i == outcome.best { '*' } else { ' ' };

@@ -51,13 +51,14 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     };
     let mut sink = stream::create(&flags.output, output, Some(&names))?;
     let progress = screen.rows(verb, source.rows_hint());
-    let mut rows = 0;
+    let (mut rows, mut missing) = (0, 0);
     // Blocks of wide rows, as of word counts, are made dense: fewer at a time, 64 MB at most.
     let together = (16_000_000 / source.width().max(1)).clamp(1, BLOCK);
     while let Some(block) = source.next_block(together)? {
         if stop_requested() {
             return Err(Error::Interrupted.into());
         }
+        missing += block.rows().into_iter().filter(|row| !row.iter().all(|v| v.is_finite())).count();
         sink.write(convert(block.view())?.view())?;
         rows += block.nrows();
         progress.add(block.nrows());
@@ -66,6 +67,12 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
         return Err(Error::format(&flags.data, "", "the file has no rows").into());
     }
     sink.finish().with_context(|| "the result was not written")?;
+    if missing > 0 {
+        eprintln!(
+            "warning: {}: {missing} of {rows} rows have missing values; their results are NaN",
+            flags.data.display()
+        );
+    }
     progress.finish(rows);
     Ok(json!({ "rows": rows, "columns": output, "output": flags.output }))
 }

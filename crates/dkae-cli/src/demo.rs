@@ -43,12 +43,12 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let model = recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut screen.training())?;
     times.push(("training".to_owned(), since.elapsed()));
     model.save(&flags.output)?;
-    let figures = ["svg", "png"].map(|extension| flags.output.with_extension(extension));
+    let [_, page, svg, png] = flags.files();
+    let figures = [svg, png];
     if let Some([_, _, test]) = &priors {
         let sheet = screen.timed("drawing", || sheet::draw(&model, &prepared, &**test))?;
         figures.iter().try_for_each(|path| figure::save(path, &sheet))?;
     }
-    let page = flags.output.with_extension("html");
     let fitted = (&model, &prepared, priors.as_ref());
     report::after_fit(&page, "Handwritten digits", fitted, &times, recipe.seed, screen)?;
     let (mut text, mut value) = summary(&model);

@@ -28,15 +28,16 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     let rows = noisy(clean.view(), flags.noise, flags.seed);
     let encode = |x: ArrayView2<f32>| by_blocks("encoding", x, screen, |block| model.net().encode(block));
     let codes = encode(rows.view())?;
-    let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
-    let pca = Pca { components, ..Pca::default() };
     let find = |codes: &Array2<f32>| {
+        let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
+        let pca = Pca { components, ..Pca::default() };
         screen.watched("finding the components", |progress| pca.fit_watched(codes.view(), progress))
     };
     let pca: PcaModel = match &flags.fit {
         None => find(&codes)?,
         Some(path) => find(&encode(prepared(path)?.view())?)?,
     };
+    let components = pca.components.nrows();
     let cleaned = by_blocks("decoding", codes.view(), screen, |block| {
         model.net().decode(pca.inverse(pca.transform(block)?.view())?.view())
     })?;

@@ -8,6 +8,7 @@ use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_many};
 use dkae::data::{stream, svmlight};
 use dkae::kernel::Precomputed;
+use dkae::math::check;
 use dkae::net::Model;
 use dkae::recipe::{Recipe, Source};
 use dkae::train::Checkpoint;
@@ -37,7 +38,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
         0 => None,
         every => Some(Checkpoint { path: beside(output, "checkpoint"), every }),
     };
-    let page = flags.report.as_ref().map(|path| path.clone().unwrap_or_else(|| output.with_extension("html")));
+    let page = flags.page();
     if let Some(page) = &page {
         report::check_name("report", page)?;
     }
@@ -96,6 +97,8 @@ pub fn with_rows<T>(
         Some(false) => screen.say(NO_HEADER),
         None => {}
     }
+    // The parts that things are fitted on have rows of other numbers.
+    check::finite("rows", table.x.view()).map_err(|e| about_rows(e.into(), paths))?;
     work(&Source::from(&table), start.elapsed())
 }
 

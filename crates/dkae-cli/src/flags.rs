@@ -28,7 +28,7 @@ Examples:
   dkae report my.dkae rows.csv --label class     what it learned, as one HTML page
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
-  dkae classify rows.csv --model my.dkae         a linear SVM on the codes
+  dkae classify rows.csv --label class --model my.dkae    a linear SVM on the codes
   dkae inspect my.dkae                           what is in a file
   dkae reproduce all --budget smoke              the paper's experiments
 
@@ -231,7 +231,8 @@ pub struct Reading {
     /// Features of svmlight rows; by default the largest index
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
-    /// Read missing and infinite values rather than refuse the file at once; nothing is learned from them
+    /// Read missing and infinite values rather than refuse the file; results of such rows are NaN, and nothing can be fitted
+    /// on them
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub allow_missing: Option<bool>,
     /// The most bytes that sparse rows may take once made dense [default: 2147483648]

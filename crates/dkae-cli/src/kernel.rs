@@ -12,6 +12,7 @@ use dkae::data::atomic::AtomicFile;
 use dkae::data::read::read_many;
 use dkae::data::stream;
 use dkae::kernel::{FittedPck, Ideal, Kernel as _, KernelSpec, Prior};
+use dkae::math::check;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -35,7 +36,16 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     if flags.factors && !matches!(spec, KernelSpec::Pck(_)) {
         return Err(Error::setting("factors", "only the probabilistic cluster kernel has sparse factors").into());
     }
+    if flags.factors {
+        let name = flags.output.to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        if [".npy", ".npz", ".csv", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end)) {
+            let message = format!("factors are written as svmlight, not as {name}; call the file .svm or .svm.gz");
+            return Err(Error::setting("output", message).into());
+        }
+    }
     let table = screen.timed("reading", || read_many(&flags.data, &flags.reading.options()))?;
+    check::finite(&flags.data[0].display().to_string(), table.x.view())?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
     let x = scaler.apply(table.x.view())?;
@@ -43,7 +53,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
         let labels = table.labels.as_ref().ok_or_else(|| {
             Error::setting("kernel", "the ideal kernel is made of labels, and the rows have none; give --label")
         })?;
-        write_matrix(&Ideal::new(&labels.index), rows.clone(), flags, screen)?;
+        write_matrix(&Ideal::new(&labels.index[rows.clone()]), rows.clone(), flags, screen)?;
         spec.describe()
     } else if flags.factors
         && let KernelSpec::Pck(pck) = &spec
@@ -55,7 +65,8 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     } else {
         let fitted = screen.watched("fitting the kernel", |progress| spec.fit_watched(x.view(), progress));
         let kernel = fitted.map_err(|e| about_rows(e.into(), &flags.data))?;
-        let prior = screen.watched("applying it to all rows", |progress| kernel.prior_watched(x.view(), progress))?;
+        let some = x.slice(ndarray::s![rows.clone(), ..]);
+        let prior = screen.watched("applying it to the rows", |progress| kernel.prior_watched(some, progress))?;
         write_matrix(&*prior, rows.clone(), flags, screen)?;
         kernel.describe()
     };
@@ -79,9 +90,10 @@ fn rows(range: Option<&str>, n: usize) -> Result<Range<usize>> {
     Ok(range)
 }
 
+/// Writes the whole of a prior, which is on these rows of the file.
 fn write_matrix(prior: &dyn Prior, rows: Range<usize>, flags: &Kernel, screen: Screen) -> Result<()> {
-    let all: Vec<usize> = rows.collect();
-    let names: Vec<String> = all.iter().map(|i| format!("row{i}")).collect();
+    let names: Vec<String> = rows.map(|i| format!("row{i}")).collect();
+    let all: Vec<usize> = (0..names.len()).collect();
     let mut sink = stream::create(&flags.output, all.len(), Some(&names))?;
     let progress = screen.rows("writing", Some(all.len()));
     let mut block = Array2::zeros((BLOCK, all.len()));

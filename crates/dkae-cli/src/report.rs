@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::fit::{read_matrix, summary, with_rows};
 use crate::flags::Report;
-use crate::rows::{check_names, check_width};
+use crate::rows::{check_names, check_width, load_model};
 use crate::screen::{Screen, seconds};
 
 /// How far a loss may be from the one in the model file when the rows are the same: other machines round otherwise.
@@ -23,10 +23,16 @@ const SAME: f64 = 1e-3;
 
 pub fn run(flags: &Report, screen: Screen) -> Result<(String, Value)> {
     let start = Instant::now();
-    let model = Model::load(&flags.model)?;
-    let output = flags.output.clone().unwrap_or_else(|| flags.model.with_extension("html"));
+    let model = load_model(&flags.model, &flags.data[0])?;
+    let output = flags.page();
     check_name("output", &output)?;
-    let recipe: Recipe = serde_json::from_value(model.about().settings.clone()).unwrap_or_default();
+    let recipe: Recipe = serde_json::from_value(model.about().settings.clone()).unwrap_or_else(|_| {
+        eprintln!(
+            "warning: {} does not say how its rows were split: parts called held-out may be rows it learned from",
+            flags.model.display()
+        );
+        Recipe::default()
+    });
     let mut options = flags.reading.options();
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or(Some(model.input_width()));

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use dkae::data::read::{ReadOptions, read};
 use dkae::data::{Shape, Table, stream};
+use dkae::math::check;
 use dkae::net::Model;
 use dkae::{Classify, Error};
 use dkae_report::images;
@@ -71,6 +72,7 @@ pub fn read_for(model: (&Path, &Model), data: &Path, options: &ReadOptions, scre
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or(Some(model.1.input_width()));
     let table = screen.timed("reading", || read(data, &options))?;
+    check::finite(&data.display().to_string(), table.x.view())?;
     check_width(data, table.x.ncols(), model.0, model.1.input_width(), false)?;
     check_names(data, table.names.as_deref(), model.0, model.1.about().names.as_deref())?;
     Ok(table)

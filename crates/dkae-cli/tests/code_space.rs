@@ -189,4 +189,10 @@ fn training_and_test_rows_may_come_from_files_of_their_own() {
         };
         assert_eq!(sizes, expected, "{more}");
     }
+    // Rows are numbered as in the file they come from.
+    done(path, "classify --train a.csv --test c.csv --label kind -o predicted.csv");
+    let predicted = std::fs::read_to_string(path.join("predicted.csv")).unwrap();
+    let numbers: Vec<usize> =
+        predicted.lines().skip(1).map(|l| l.split(',').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(numbers, (0..100).collect::<Vec<_>>());
 }

@@ -404,6 +404,89 @@ fn an_output_that_is_also_an_input_is_refused() {
 }
 
 #[test]
+fn no_file_of_a_command_overwrites_another() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "labels.txt", "red\n".repeat(90));
+    std::fs::copy(path.join("m.dkae"), path.join("page.html")).unwrap();
+    let before: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
+    for arguments in [
+        "fit clouds.csv --label kind --report -o new.html",
+        "fit clouds.csv --label kind --report same.html -o ./same.html",
+        "fit clouds.csv --write-config clouds.csv",
+        "demo -o digits.svg",
+        "report page.html clouds.csv --label kind",
+        "encode m.dkae clouds.csv --label kind --labels-file labels.txt -o labels.txt",
+        "cluster m.dkae clouds.csv --labels-file labels.txt -o labels.txt",
+        "kernel clouds.csv --labels-file labels.txt -o labels.txt",
+        "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy --figure clouds.csv",
+    ] {
+        fails(path, arguments, 2, &["--output", "would be lost"]);
+    }
+    let after: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_any_work() {
+    let folder = fitted();
+    let path = folder.path();
+    fails(path, "fit clouds.csv --label kind -o x.dkae --threads 100000", 2, &["--threads", "1024"]);
+    fails(path, "fit clouds.csv --label kind -o x.dkae --layers 2000000000", 2, &["--layers", "1000000"]);
+    fails(path, "fit clouds.csv --label kind -o x.dkae --layers 900000,900000", 2, &["--layers", "weights"]);
+    fails(path, "walk m.dkae clouds.csv --label kind --clusters 60000 -o w.npy", 2, &["--clusters", "90"]);
+    fails(path, "kernel clouds.csv --label kind --factors -o f.npy", 2, &["--output", ".svm"]);
+    fails(path, "report clouds.csv m.dkae -o r.html", 1, &["swapped"]);
+    fails(path, "classify m.dkae --label kind --model clouds.csv", 1, &["swapped"]);
+}
+
+#[test]
+fn a_model_that_does_not_know_its_rows_is_not_tested_on_them() {
+    let folder = fitted();
+    let path = folder.path();
+    let x = ndarray::Array2::from_shape_fn((60, 8), |(i, j)| ((i * 7 + j * 3) % 11) as f32);
+    let trainer = dkae::train::Trainer {
+        layers: vec![4],
+        lambda: 0.0,
+        pretrain: dkae::train::Length::Steps(1),
+        steps: dkae::train::Length::Steps(1),
+        ..Default::default()
+    };
+    let model = trainer.fit(x.view(), &dkae::kernel::Ideal::new(&[0; 60]), &mut ()).unwrap();
+    model.save(path.join("bare.dkae")).unwrap();
+    fails(path, "classify clouds.csv --label kind --model bare.dkae", 2, &["--model", "--train", "bare.dkae"]);
+    done(path, "classify --train clouds.csv --test clouds.csv --label kind --model bare.dkae");
+}
+
+#[test]
+fn rows_with_gaps_have_results_that_say_so_and_are_not_learned_from() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "gaps.npy", npy(9, 8, |i| if i == 19 { f32::NAN } else { 0.5 }));
+    for (command, width) in [("encode", 4), ("reconstruct", 8)] {
+        let output = run(path, &format!("{command} m.dkae gaps.npy --allow-missing -o out.npy"));
+        assert!(output.status.success() && stderr(&output).contains("1 of 9 rows"), "{}", stderr(&output));
+        let bytes = std::fs::read(path.join("out.npy")).unwrap();
+        let numbers: Vec<f32> = bytes[bytes.len() - 9 * width * 4..]
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+            .collect();
+        for (i, row) in numbers.chunks_exact(width).enumerate() {
+            assert!(row.iter().all(|v| v.is_nan() == (i == 2)), "{command}, row {i}: {row:?}");
+        }
+        std::fs::remove_file(path.join("out.npy")).unwrap();
+    }
+    for arguments in [
+        "fit gaps.npy --allow-missing -o x.dkae",
+        "kernel gaps.npy --allow-missing -o p.npy",
+        "cluster m.dkae gaps.npy --clusters 2 --allow-missing -o c.npy",
+        "denoise m.dkae gaps.npy --allow-missing -o d.npy",
+    ] {
+        fails(path, arguments, 1, &["gaps.npy", "row 3, column 4"]);
+    }
+}
+
+#[test]
 fn columns_in_another_order_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(clouds(folder.path(), 60)).unwrap();

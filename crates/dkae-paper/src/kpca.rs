@@ -128,12 +128,12 @@ impl report::Results for Results {
         let ends = [1.0, self.train.len() as f64];
         let level = |value: f64| [value, value];
         let (train, test) = (level(self.dkae[0]), level(self.dkae[1]));
-        // Both crossings are often close, and their names would overlap: the later one speaks for both.
+        // Both crossings are often close, and their names would overlap: the first speaks for both, to the left of both.
         let at = |i: usize| self.crossings[i].map(|m| m as f64);
         let name = |i: usize| self.crossings[i].map_or(format!("more than {}", self.train.len()), |m| m.to_string());
-        let last = at(0).into_iter().chain(at(1)).fold(0.0, f64::max);
+        let first = at(0).into_iter().chain(at(1)).fold(f64::INFINITY, f64::min);
         let text = format!("as near as dkAE from m = {} (training), {} (test)", name(0), name(1));
-        let named = |m: f64| (m, if m == last { text.clone() } else { String::new() });
+        let named = |m: f64| (m, if m == first { text.clone() } else { String::new() });
         let mut marks: Vec<(f64, String)> = at(0).into_iter().chain(at(1)).map(named).collect();
         marks.dedup();
         let chart = Curves {

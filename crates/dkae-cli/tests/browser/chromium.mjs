@@ -110,7 +110,11 @@ export async function launch(program) {
     const ended = new Promise((resolve) => { child.once('exit', resolve); });
     child.kill();
     await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    try {
+      rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    } catch {
+      // A helper of the browser may still be writing there; the system clears its temporary files.
+    }
   }
   return { open, quit };
 }

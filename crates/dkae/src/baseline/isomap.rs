@@ -21,6 +21,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis
 use rayon::prelude::*;
 
 use super::kpca::{Kpca, Spectrum};
+use super::neighbours::{Crowd, QUERIES};
 use crate::kernel::Prior;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, threads};
@@ -185,9 +186,8 @@ impl Embed for IsomapModel {
     }
 }
 
-/// The `k` nearest rows of `b` for every row of `a`, nearest first, of equals the one of smaller number; `same` leaves out
-/// the row of the same number. Exact: GEMM distances find a few candidates more than are needed, and these are compared
-/// by their true distances.
+/// The `k` nearest rows of `b` for every row of `a`, nearest first, and how far they are; `same` leaves out the row of the
+/// same number.
 fn nearest(
     a: ArrayView2<f32>,
     b: ArrayView2<f32>,
@@ -195,33 +195,14 @@ fn nearest(
     same: bool,
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<(u32, f64)>>> {
-    const SPARE: usize = 8;
-    let (n, m) = (a.nrows(), b.nrows());
-    let k = k.min(m - usize::from(same));
-    // At most 16 MB of distances at a time for each thread.
-    let rows = (4_000_000 / m).clamp(16, 256);
-    let count = n.div_ceil(rows);
+    let crowd = Crowd::new(b);
+    let k = k.min(b.nrows() - usize::from(same));
+    let count = a.nrows().div_ceil(QUERIES);
     let of_block = |block: usize| {
-        let first = block * rows;
-        let a = a.slice(s![first..(first + rows).min(n), ..]);
-        let mut d = Array2::zeros((a.nrows(), m));
-        distance::squared_distances(a, b, d.view_mut());
-        let mut order: Vec<u32> = Vec::with_capacity(m);
-        let pick = |(i, d): (usize, ArrayView1<f32>)| {
-            order.clear();
-            order.extend((0..m as u32).filter(|&j| !(same && j as usize == first + i)));
-            let by = |p: &u32, q: &u32| d[*p as usize].total_cmp(&d[*q as usize]).then(p.cmp(q));
-            let most = (k + SPARE).min(order.len());
-            if most < order.len() {
-                order.select_nth_unstable_by(most, by);
-            }
-            let mut found: Vec<(u32, f64)> =
-                order[..most].iter().map(|&j| (j, length(a.row(i), b.row(j as usize)))).collect();
-            found.sort_by(|p, q| p.1.total_cmp(&q.1).then(p.0.cmp(&q.0)));
-            found.truncate(k);
-            found
-        };
-        Ok(d.rows().into_iter().enumerate().map(pick).collect())
+        let first = block * QUERIES;
+        let queries = a.slice(s![first..(first + QUERIES).min(a.nrows()), ..]);
+        let root = |found: Vec<(f64, usize)>| found.into_iter().map(|(d, j)| (j as u32, d.sqrt())).collect();
+        Ok(crowd.nearest(queries, k, same.then_some(first)).into_iter().map(root).collect())
     };
     let pieces = Pieces::new(progress, "neighbours: blocks of rows", count);
     let blocks: Vec<Vec<Vec<(u32, f64)>>> =
@@ -248,6 +229,9 @@ fn neighbours(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<G
 
 /// The graph of neighbours, joined when it is in pieces, and the number of pieces it was in.
 fn graph(x: ArrayView2<f32>, k: usize, progress: &dyn Progress) -> Result<(Graph, usize)> {
+    // Distances do not know where the origin is, but their rounding does.
+    let centred = x.mean_axis(Axis(0)).map_or_else(|| x.to_owned(), |mean| &x - &mean);
+    let x = centred.view();
     let mut graph = neighbours(x, k, progress)?;
     let (piece, pieces) = label_pieces(&graph);
     let links = match pieces {
@@ -490,6 +474,20 @@ mod tests {
         for i in 0..100 {
             assert!((sign * z[i] - (i as f32 - 49.5) * 0.03).abs() < 2e-3, "{i}: {}", z[i]);
         }
+    }
+
+    #[test]
+    fn neighbours_far_from_the_origin_are_the_same() {
+        let x = roll(300);
+        let far = &x + 1000.0;
+        // What f32 leaves of the differences out there.
+        let near = &far - 1000.0;
+        let links =
+            |x: &Array2<f32>| threads::run(|| nearest(x.view(), x.view(), 5, true, &crate::progress::Silent)).unwrap();
+        let numbers = |links: Vec<Vec<(u32, f64)>>| -> Vec<Vec<u32>> {
+            links.into_iter().map(|row| row.into_iter().map(|(j, _)| j).collect()).collect()
+        };
+        assert_eq!(numbers(links(&far)), numbers(links(&near)));
     }
 
     #[test]

@@ -1,25 +1,16 @@
 //! Classification by the k nearest training rows, exactly.
 //!
-//! Squared distances `|a|^2 + |b|^2 - 2 a.b` come in blocks from matrix products in f32, whose rounding may swap neighbours that
-//! are nearly as far. So the product only narrows the choice: every row whose distance could, within the rounding bound, be
-//! among the k smallest is measured again in f64 from the differences, and those distances decide.
-//!
-//! Of equally distant rows the one with the smaller number is nearer. The class with most of the k neighbours wins, and of equals
-//! the one whose nearest row is nearer.
-
-use std::cmp::Ordering::Greater;
+//! Neighbours are found in neighbours.rs. The class with most of the k of them wins, and of equals the one whose nearest row is
+//! nearer.
 
 use ndarray::{Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use crate::baseline::labelled::Classes;
-use crate::math::{check, distance, gemm, threads, vector};
+use crate::baseline::neighbours::{Crowd, QUERIES};
+use crate::math::{check, threads};
 use crate::method::Classify;
 use crate::{Error, Result};
-
-/// Rows to classify, and training rows, per block of distances.
-const QUERIES: usize = 64;
-const BLOCK: usize = 1024;
 
 /// Settings of a nearest-neighbour classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +29,7 @@ impl Default for Knn {
 #[derive(Clone, Debug)]
 pub struct KnnModel {
     k: usize,
-    x: Array2<f32>,
-    norms: Vec<f32>,
+    rows: Crowd<'static>,
     labels: Vec<u32>,
 }
 
@@ -63,21 +53,18 @@ impl Knn {
             ));
         }
         check::finite("rows for nearest neighbours", x)?;
-        let x = x.as_standard_layout().into_owned();
-        let norms = distance::squared_norms(x.view()).to_vec();
-        Ok(KnnModel { k: self.k, x, norms, labels: labels.to_vec() })
+        Ok(KnnModel { k: self.k, rows: Crowd::new(x).into_owned(), labels: labels.to_vec() })
     }
 }
 
 impl KnnModel {
     /// The k nearest training rows of each row.
     pub fn neighbours(&self, x: ArrayView2<f32>) -> Result<Neighbours> {
-        check::width("rows for nearest neighbours", x, self.x.ncols())?;
+        check::width("rows for nearest neighbours", x, self.input_width())?;
         check::finite("rows for nearest neighbours", x)?;
-        let x = x.as_standard_layout();
         let found: Vec<Vec<(f64, usize)>> = threads::run(|| {
             let blocks: Vec<ArrayView2<f32>> = x.axis_chunks_iter(Axis(0), QUERIES).collect();
-            blocks.into_par_iter().flat_map_iter(|queries| self.nearest(queries)).collect()
+            blocks.into_par_iter().flat_map_iter(|queries| self.rows.nearest(queries, self.k, None)).collect()
         });
         let mut rows = Array2::zeros((x.nrows(), self.k));
         let mut distances = Array2::zeros((x.nrows(), self.k));
@@ -89,90 +76,11 @@ impl KnnModel {
         }
         Ok(Neighbours { rows, distances })
     }
-
-    /// Squared distance and number of the k nearest training rows of a block of rows.
-    fn nearest(&self, queries: ArrayView2<f32>) -> Vec<Vec<(f64, usize)>> {
-        let d = self.x.ncols();
-        let norms = distance::squared_norms(queries);
-        let largest = self.norms.iter().fold(0.0f32, |m, &v| m.max(v));
-        let mut searches: Vec<Search> =
-            norms.iter().map(|&norm| Search::new(self.k, rounding(d, norm, largest))).collect();
-        let mut products = Array2::<f32>::zeros((queries.nrows(), BLOCK));
-        for (number, block) in self.x.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
-            let first = number * BLOCK;
-            let mut products = products.slice_mut(ndarray::s![.., ..block.nrows()]);
-            gemm::sequential(1.0, queries, block.t(), 0.0, products.view_mut());
-            for ((search, products), norm) in searches.iter_mut().zip(products.rows()).zip(&norms) {
-                for (j, (&product, own)) in products.iter().zip(&self.norms[first..]).enumerate() {
-                    search.offer(norm + own - 2.0 * product, first + j);
-                }
-            }
-        }
-        let exact = |(search, query): (Search, ndarray::ArrayView1<f32>)| {
-            let query = query.to_slice().unwrap_or(&[]);
-            let measure = |i: usize| (vector::squared_distance(query, &self.flat()[i * d..(i + 1) * d]), i);
-            let mut near: Vec<(f64, usize)> = search.candidates().map(measure).collect();
-            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            near.truncate(self.k);
-            near
-        };
-        searches.into_iter().zip(queries.rows()).map(exact).collect()
-    }
-
-    fn flat(&self) -> &[f32] {
-        self.x.as_slice().expect("made contiguous by fit()")
-    }
-}
-
-/// A bound on the error of one distance in f32: each of d products and sums rounds once, relative to |a| |b|; the norms and
-/// the two sums at the end round relative to (|a| + |b|)^2.
-fn rounding(d: usize, norm: f32, largest: f32) -> f32 {
-    let (a, b) = (norm.sqrt(), largest.sqrt());
-    f32::EPSILON * (d as f32 * a * b + 4.0 * (a + b) * (a + b))
-}
-
-/// The search for one row's neighbours.
-struct Search {
-    k: usize,
-    error: f32,
-    /// The k smallest distances so far, largest last.
-    smallest: Vec<f32>,
-    /// Whatever may still be among the k nearest.
-    candidates: Vec<(f32, usize)>,
-    /// Beyond this distance nothing is.
-    limit: f32,
-}
-
-impl Search {
-    fn new(k: usize, error: f32) -> Self {
-        Search { k, error, smallest: Vec::with_capacity(k + 1), candidates: Vec::new(), limit: f32::INFINITY }
-    }
-
-    fn offer(&mut self, distance: f32, row: usize) {
-        if distance > self.limit {
-            return;
-        }
-        self.candidates.push((distance, row));
-        let place = self.smallest.partition_point(|&s| s <= distance);
-        if place < self.k {
-            self.smallest.insert(place, distance);
-            self.smallest.truncate(self.k);
-            if self.smallest.len() == self.k {
-                // The true k-th distance is at most this plus one error; a candidate's at least its own minus one.
-                self.limit = self.smallest[self.k - 1] + 2.0 * self.error;
-            }
-        }
-    }
-
-    fn candidates(self) -> impl Iterator<Item = usize> {
-        // Not `<=`: where f32 overflows, distances are not comparable and everything is measured again.
-        self.candidates.into_iter().filter(move |c| c.0.partial_cmp(&self.limit) != Some(Greater)).map(|c| c.1)
-    }
 }
 
 impl Classify for KnnModel {
     fn input_width(&self) -> usize {
-        self.x.ncols()
+        self.rows.x().ncols()
     }
 
     fn classify(&self, x: ArrayView2<f32>) -> Result<Vec<u32>> {

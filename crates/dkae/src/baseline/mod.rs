@@ -6,6 +6,7 @@ mod keca;
 pub mod knn;
 mod kpca;
 mod labelled;
+mod neighbours;
 mod preimage;
 pub mod svm;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::input::{Input, read_error};
-use super::read::{Format, Layout, ReadOptions, read_as};
+use super::read::{Column, Format, Layout, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};
 use crate::{Error, Result};
@@ -33,7 +33,7 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     let mut records = Records { path: path.clone(), reader, pending: VecDeque::new() };
     let first = records.next()?.ok_or_else(|| Error::format(&path, "", "the file is empty"))?;
     let second = records.next()?;
-    let header = options.header.unwrap_or_else(|| is_header(&first, second.as_ref()));
+    let header = options.header.unwrap_or_else(|| is_header(&first, second.as_ref()) || names_columns(&first, options));
     let columns = first.len();
     let name = |(j, field): (usize, &[u8])| match utf8(field) {
         Some(name) => Ok(name.to_owned()),
@@ -88,6 +88,15 @@ fn is_header(first: &ByteRecord, second: Option<&ByteRecord>) -> bool {
         || second.is_some_and(|second| {
             first.iter().zip(second).any(|(above, below)| word(above) && matches!(number(below), Field::Number(_)))
         })
+}
+
+/// Whether a row of numbers is a header after all: it counts the columns, as pandas does when they have no names, or it has
+/// the name of a column that was asked for.
+fn names_columns(first: &ByteRecord, options: &ReadOptions) -> bool {
+    let counts = |from: usize| first.iter().enumerate().all(|(j, field)| utf8(field) == Some(&*(from + j).to_string()));
+    let asked = options.label.iter().chain(&options.group).chain(&options.skip);
+    let named = |column: &Column| matches!(column, Column::Name(name) if first.iter().any(|f| utf8(f) == Some(name)));
+    first.len() > 2 && counts(0) || asked.into_iter().any(named)
 }
 
 enum Field {
@@ -222,7 +231,6 @@ impl Reader for Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::read::Column;
     use crate::data::test_files::{gzip, message, write};
     use ndarray::array;
 
@@ -233,6 +241,22 @@ mod tests {
 
     fn plain(text: &str) -> Result<Table> {
         table(text, &ReadOptions::default())
+    }
+
+    #[test]
+    fn numbers_are_a_header_when_they_count_the_columns_or_are_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = |text: &str, options: &ReadOptions| {
+            let path = folder.path().join("h.csv");
+            std::fs::write(&path, text).unwrap();
+            crate::data::read::read(&path, options).map(|table| table.len())
+        };
+        let plain = ReadOptions::default();
+        assert_eq!(rows("0,1,2\n5,6,7\n", &plain).unwrap(), 1);
+        assert_eq!(rows("0,1,3\n5,6,7\n", &plain).unwrap(), 2);
+        assert_eq!(rows("0,1\n5,6\n", &plain).unwrap(), 2, "two numbers count by chance too easily");
+        let label = ReadOptions { label: Some(Column::Name("class".into())), ..ReadOptions::default() };
+        assert_eq!(rows("0,1,class\n1,2,x\n3,4,y\n", &label).unwrap(), 2);
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn count_mismatch(labels: &Path, count: usize, data: &Path, rows: &str) -> Error
         labels,
         "",
         format!(
-            "{count} labels for the rows of {}, which are {rows}; do the two files belong together?",
+            "{count} labels for the rows of {}, which are {rows}; do the two files belong together? (A label file has no line with a name)",
             data.display()
         ),
     )

@@ -81,7 +81,13 @@ pub(crate) fn check_widths(layers: &[usize]) -> Result<()> {
             let message = format!("layer {} has width {}; the most is {WIDEST}", i + 1, layers[i]);
             Err(Error::setting("layers", message))
         }
-        None => Ok(()),
+        None => match layers.windows(2).map(|pair| pair[0] * pair[1]).max() {
+            Some(weights) if weights > WIDEST * 1000 => {
+                let message = format!("two layers have {weights} weights between them; the most is {}", WIDEST * 1000);
+                Err(Error::setting("layers", message))
+            }
+            _ => Ok(()),
+        },
     }
 }
 

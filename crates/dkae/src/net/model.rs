@@ -93,26 +93,36 @@ impl Model {
     /// Codes of rows.
     pub fn encode(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         self.check_width(x.ncols())?;
-        if self.preparation.is_none() {
-            return self.net.encode(x);
-        }
-        self.net.encode(self.preparation.apply(x)?.view())
+        let mut codes = match self.preparation.is_none() {
+            true => self.net.encode(x)?,
+            false => self.net.encode(self.preparation.apply(x)?.view())?,
+        };
+        mark_missing(x, &mut codes);
+        Ok(codes)
     }
 
     /// Rows of codes, in the units of the rows it was trained on; for text, TF-IDF weights rather than counts.
     pub fn decode(&self, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
-        let x = self.net.decode(codes)?;
-        if self.preparation.is_none() { Ok(x) } else { self.preparation.apply_inverse(x.view()) }
+        let mut x = self.net.decode(codes)?;
+        if !self.preparation.is_none() {
+            x = self.preparation.apply_inverse(x.view())?;
+        }
+        mark_missing(codes, &mut x);
+        Ok(x)
     }
 
     /// Rows, encoded and decoded again.
     pub fn reconstruct(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         self.check_width(x.ncols())?;
-        if self.preparation.is_none() {
-            return self.net.reconstruct(x);
-        }
-        let prepared = self.net.reconstruct(self.preparation.apply(x)?.view())?;
-        self.preparation.apply_inverse(prepared.view())
+        let mut back = match self.preparation.is_none() {
+            true => self.net.reconstruct(x)?,
+            false => {
+                let prepared = self.net.reconstruct(self.preparation.apply(x)?.view())?;
+                self.preparation.apply_inverse(prepared.view())?
+            }
+        };
+        mark_missing(x, &mut back);
+        Ok(back)
     }
 
     /// How many features a raw row has.
@@ -258,6 +268,16 @@ impl Model {
             preparation: Preparation { text, scaler },
             about,
         })
+    }
+}
+
+/// A row with a missing or infinite value has no code and no reconstruction: NaN, rather than the numbers that a rectifier
+/// makes of it.
+fn mark_missing(input: ArrayView2<f32>, output: &mut Array2<f32>) {
+    for (input, mut output) in input.rows().into_iter().zip(output.rows_mut()) {
+        if !input.iter().all(|v| v.is_finite()) {
+            output.fill(f32::NAN);
+        }
     }
 }
 

@@ -45,8 +45,8 @@ impl CodeLoss {
         let norm_p = frobenius(self.prior.view());
         if norm_c == 0.0 {
             return Err(Error::Numeric(
-                "every code of a batch is zero, so its kernel has no direction: the code layer is dead; \
-                 lower the learning rate, or use a linear or sigmoid code"
+                "every code of a batch is zero, so its kernel has no direction: either all features are constant, or the code \
+                 layer is dead; look at the rows, lower the learning rate, or use a linear or sigmoid code"
                     .into(),
             ));
         }
