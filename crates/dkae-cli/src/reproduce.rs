@@ -30,7 +30,7 @@ Experiments:
 
 Examples:
   dkae reproduce all --budget smoke             everything on the embedded digits, in minutes
-  dkae reproduce all --data ~/data              the standard budget: under two hours on two cores
+  dkae reproduce all --data ~/data              the standard budget: hours; it first says how many
   dkae reproduce classify --data ~/data         one experiment
   dkae reproduce page --page docs/results.md    only put tables and figures into a page
 Ctrl-C, or a crash, loses at most part of one training: the same command goes on from there.")]

@@ -7,7 +7,7 @@
 //! | steps a layer, then of all | 30, 120 | 200, 2000 (fewer where a step costs more or rows are few) | 30 and 100 epochs of (n/k)^2 batches |
 //! | units | relu, linear code | relu, linear code | sigmoid |
 //! | seeds of MNIST and REUTERS in `classify` | 2 | 3 | 3 |
-//! | made for | CI, three minutes | under two hours on two cores | weeks; an estimate comes first |
+//! | made for | CI, three minutes | hours; an estimate comes first | weeks; an estimate comes first |
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ use crate::data::Set;
 pub enum Budget {
     /// Small networks on the embedded digits: shows that everything works, in minutes and without data.
     Smoke,
-    /// All nine in under two hours on two cores.
+    /// All nine in hours: the trainings take about an hour and a half on two idle cores.
     Standard,
     /// The schedule as the paper prints it.
     Paper,
