@@ -34,7 +34,8 @@ pub fn linear_svm<'py>(
     let loss = if hinge { Hinge::L1 } else { Hinge::L2 };
     let settings = LinearSvm { c, loss, bias, tolerance, max_iterations, solver: Solver::Auto, seed };
     let model = watched(py, Hooks::default(), |watch| settings.fit_watched(x, &classes, watch))?;
-    let (warnings, iterations) = (model.warnings(), model.fits.iter().map(|f| f.iterations).collect());
+    let (warnings, iterations) =
+        (model.warnings(|class| class.to_string()), model.fits.iter().map(|f| f.iterations).collect());
     Ok((model.coefficients.into_pyarray(py), model.intercepts.into_pyarray(py), iterations, warnings))
 }
 
@@ -71,7 +72,7 @@ impl SupportVectorModel {
             dkae::math::check::finite("X", x)?;
             settings.fit_precomputed_watched(&*kernel.prior_watched(x, watch)?, &classes, watch)
         })?;
-        let warnings = support.warnings();
+        let warnings = support.warnings(|class| class.to_string());
         let steps = support.fits.iter().map(|f| f.iterations).max().unwrap_or(0);
         let x = x.select(Axis(0), &support.rows);
         Ok((SupportVectorModel { kernel, x, support }, steps, warnings))

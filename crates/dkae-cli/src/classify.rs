@@ -8,6 +8,7 @@ use anyhow::Result;
 use dkae::Error;
 use dkae::baseline::knn::Knn;
 use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
+use dkae::baseline::svm::linear::Hinge;
 use dkae::baseline::svm::{KernelSvm, LinearSvm};
 use dkae::data::atomic::write_atomically;
 use dkae::data::read::{ReadOptions, read, read_many};
@@ -21,7 +22,7 @@ use dkae::recipe::{Recipe, Source};
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
-use crate::flags::{Classify, KernelFlags, Method};
+use crate::flags::{Classify, HingeKind, KernelFlags, Method};
 use crate::rows::{check_names, check_width, classify, compare_names, encode, load_model, table};
 use crate::screen::Screen;
 
@@ -127,8 +128,8 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     let [n, m, k] = parts.each_ref().map(|x| x.nrows());
     screen.say(format_args!("{n} training, {m} validation, {k} test rows of {} features", parts[0].ncols()));
     let outcome = match flags.method {
-        Method::Svm => linear(flags, &parts, &numbers, recipe.seed, screen)?,
-        Method::KernelSvm => kernel(flags, &parts, &numbers, recipe.seed, screen)?,
+        Method::Svm => linear(flags, &parts, &numbers, &labels.names, recipe.seed, screen)?,
+        Method::KernelSvm => kernel(flags, &parts, &numbers, &labels.names, recipe.seed, screen)?,
         Method::Knn => knn(flags, &parts, &numbers, screen)?,
     };
     if let Some(path) = &flags.output {
@@ -154,6 +155,13 @@ fn refuse_idle(flags: &Classify) -> Result<()> {
             "rbf-width",
             flags.rbf_width.is_some() && !(kernel && rbf),
             "is a setting of --method kernel-svm --kernel rbf",
+        ),
+        ("hinge", flags.hinge.is_some() && flags.method != Method::Svm, "is a setting of --method svm"),
+        ("tolerance", flags.tolerance.is_some() && flags.method == Method::Knn, "is no setting of --method knn"),
+        (
+            "max-iterations",
+            flags.max_iterations.is_some() && flags.method == Method::Knn,
+            "is no setting of --method knn",
         ),
         ("neighbours", flags.neighbours.is_some() && flags.method != Method::Knn, "is a setting of --method knn"),
     ];
@@ -242,20 +250,41 @@ fn part<'a>(parts: &'a [Array2<f32>; 3], numbers: &'a [Vec<u32>; 3], i: usize) -
     Part { x: parts[i].view(), labels: &numbers[i] }
 }
 
-fn linear(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, screen: Screen) -> Result<Outcome> {
+fn linear(
+    flags: &Classify,
+    x: &[Array2<f32>; 3],
+    y: &[Vec<u32>; 3],
+    names: &[String],
+    seed: u64,
+    screen: Screen,
+) -> Result<Outcome> {
     let prices = flags.c.clone().unwrap_or(PRICES.to_vec());
-    let settings = LinearSvm { seed, ..LinearSvm::default() };
+    let usual = LinearSvm::default();
+    let settings = LinearSvm {
+        loss: if flags.hinge == Some(HingeKind::Linear) { Hinge::L1 } else { Hinge::L2 },
+        tolerance: flags.tolerance.unwrap_or(usual.tolerance),
+        max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
+        seed,
+        ..usual
+    };
     let (train, validation) = (part(x, y, 0), part(x, y, 1));
     let choice = screen.watched("fitting", |p| choose::linear(&settings, &prices, train, validation, p))?;
     Ok(Outcome {
         best: place(&choice.tried, &choice.best),
         trials: choice.tried.iter().map(|t| trial(t, "", json!({}))).collect(),
         predicted: classify(&choice.model, x[2].view(), screen)?,
-        warnings: choice.model.warnings(),
+        warnings: choice.model.warnings(|class| names[class as usize].clone()),
     })
 }
 
-fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, screen: Screen) -> Result<Outcome> {
+fn kernel(
+    flags: &Classify,
+    x: &[Array2<f32>; 3],
+    y: &[Vec<u32>; 3],
+    names: &[String],
+    seed: u64,
+    screen: Screen,
+) -> Result<Outcome> {
     let name = flags.kernel.as_deref().unwrap_or("rbf");
     let widths = match (name, &flags.rbf_width) {
         ("rbf", None) => WIDTHS.map(|w| Some(w.to_owned())).to_vec(),
@@ -274,9 +303,14 @@ fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, 
     })?;
     let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
     let prices = flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec());
+    let usual = KernelSvm::default();
+    let settings = KernelSvm {
+        tolerance: flags.tolerance.unwrap_or(usual.tolerance),
+        max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
+        ..usual
+    };
     let (train, validation) = (part(x, y, 0), part(x, y, 1));
-    let choice = screen
-        .watched("fitting", |p| choose::kernel(&KernelSvm::default(), &kernels, &prices, train, validation, p))?;
+    let choice = screen.watched("fitting", |p| choose::kernel(&settings, &kernels, &prices, train, validation, p))?;
     let described = |t: &Tried| {
         let width = &widths[t.kernel];
         let words = width.as_ref().map_or(format!(", {name}"), |w| format!(", {name} of width {w}"));
@@ -286,7 +320,7 @@ fn kernel(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], seed: u64, 
         best: place(&choice.tried, &choice.best),
         trials: choice.tried.iter().map(described).collect(),
         predicted: classify(&choice.model, x[2].view(), screen)?,
-        warnings: choice.model.support.warnings(),
+        warnings: choice.model.support.warnings(|class| names[class as usize].clone()),
     })
 }
 

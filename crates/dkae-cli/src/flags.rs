@@ -684,6 +684,15 @@ pub struct Classify {
     /// knn: numbers of neighbours to try [default: 1]
     #[arg(long, value_name = "K,K,...", value_delimiter = ',', value_parser = at_least_one, allow_negative_numbers = true)]
     pub neighbours: Option<Vec<usize>>,
+    /// svm: what errors cost, their square or themselves: squared or linear [default: squared]
+    #[arg(long, value_name = "HINGE")]
+    pub hinge: Option<HingeKind>,
+    /// svm, kernel-svm: how far the optimum may be missed [default: 0.0001; for kernel-svm 0.001]
+    #[arg(long, value_name = "X")]
+    pub tolerance: Option<f64>,
+    /// svm, kernel-svm: the most steps [default: 1000 for each class; for kernel-svm 10000000 for each pair]
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<usize>,
     /// Write the class and the prediction of every test row, as csv
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -694,6 +703,15 @@ pub struct Classify {
     pub reading: Reading,
     #[command(flatten)]
     pub rows: RowFlags,
+}
+
+/// What errors of a linear support vector machine cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum HingeKind {
+    /// The square of the distance to the margin.
+    Squared,
+    /// The distance to the margin.
+    Linear,
 }
 
 /// How classes are told apart.

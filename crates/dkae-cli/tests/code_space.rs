@@ -131,9 +131,13 @@ fn every_method_tells_the_clouds_apart_on_rows_and_on_codes() {
     let folder = fitted();
     let path = folder.path();
     for model in ["", "--model m.dkae"] {
-        for method in
-            ["svm", "kernel-svm --c 1,10 --rbf-width 50%,25%", "kernel-svm --kernel linear", "knn --neighbours 1,3"]
-        {
+        for method in [
+            "svm",
+            "kernel-svm --c 1,10 --rbf-width 50%,25%",
+            "kernel-svm --kernel linear",
+            "knn --neighbours 1,3",
+            "svm --hinge linear --tolerance 0.01",
+        ] {
             let value = json(path, &format!("classify clouds.csv --label kind {model} --method {method}"));
             assert!(value["accuracy"].as_f64().unwrap() > 0.97, "{model} {method}: {value}");
             assert_eq!((value["train"].as_u64(), value["test"].as_u64()), (Some(210), Some(45)));

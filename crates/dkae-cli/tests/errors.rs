@@ -177,6 +177,8 @@ fn settings_out_of_range_are_named_as_flags() {
     classify("clouds.csv --skip kind", &["--label", "clouds.csv", "no classes"]);
     classify("clouds.csv --label kind --c 0", &["--c", "above 0"]);
     classify("clouds.csv --label kind --c -1", &["--c", "above 0", "-1"]);
+    classify("missing.csv --method kernel-svm --hinge linear", &["--hinge", "svm"]);
+    classify("missing.csv --method knn --max-iterations 3", &["--max-iterations", "knn"]);
     classify("missing.csv --c 1,nan", &["--c", "above 0", "nan"]);
     classify("missing.csv --method knn --neighbours 0", &["--neighbours", "1 or more"]);
     classify("clouds.csv --label kind --method knn --neighbours 64", &["--neighbours", "63", "64"]);

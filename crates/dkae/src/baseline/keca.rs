@@ -11,7 +11,7 @@
 
 use ndarray::{Array1, Array2, ArrayView2};
 
-use super::kpca::{Kpca, Spectrum, project_rows};
+use super::kpca::{Kpca, NOTHING, Spectrum, project_rows};
 use crate::Result;
 use crate::kernel::{Kernel, Rbf, Width};
 use crate::math::check;
@@ -100,7 +100,10 @@ impl Keca {
         ranked.truncate(self.components);
         let (ranks, contributions): (Vec<usize>, Vec<f64>) = ranked.into_iter().unzip();
         let least = contributions.last().copied().unwrap_or(0.0);
-        let exact = candidates == n || n as f64 * all.values[candidates - 1] <= least;
+        // No eigenvalue beyond the candidates is larger than the last of them, or than what counts as zero.
+        let rest = all.values[candidates - 1].max(NOTHING * all.values[0].max(0.0));
+        let found = all.search.as_ref().is_none_or(|search| search.converged);
+        let exact = found && (candidates == n || n as f64 * rest <= least);
         let spectrum = all.select(&ranks);
         Ok(KecaModel { kernel, x: x.to_owned(), spectrum, contributions: contributions.into(), ranks, exact })
     }

@@ -102,7 +102,7 @@ pub struct PckKpca {
 }
 
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
-const NOTHING: f64 = 1e-6;
+pub(super) const NOTHING: f64 = 1e-6;
 
 /// `v / sqrt(lambda)`, zero where lambda is.
 fn alphas(values: &Array1<f64>, vectors: &Array2<f64>) -> Array2<f64> {

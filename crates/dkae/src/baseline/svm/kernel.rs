@@ -173,11 +173,13 @@ impl KernelSvm {
 const BLOCK: usize = 256;
 
 impl SupportVectors {
-    /// What the user should know: one line for each pair that stopped at the limit of iterations.
-    pub fn warnings(&self) -> Vec<String> {
+    /// What the user should know: one line for each pair that stopped at the limit of iterations; `name` is what a class is
+    /// called.
+    pub fn warnings(&self, name: impl Fn(u32) -> String) -> Vec<String> {
         let stopped = self.names().into_iter().zip(&self.fits).filter(|(_, f)| !f.converged);
         stopped
             .map(|((a, b), f)| {
+                let (a, b) = (name(a), name(b));
                 format!(
                     "classes {a} and {b}: stopped after {} steps without reaching the tolerance; raise max_iterations or \
                      lower c",
@@ -418,6 +420,6 @@ mod tests {
         assert!(model.classify(array![[0.0]].view()).is_err());
         let short = KernelSvm { max_iterations: 2, ..svm }.fit(&RBF, x.view(), &labels).unwrap();
         assert_eq!(short.support.fits, [Fit { iterations: 2, converged: false }]);
-        assert!(short.support.warnings()[0].starts_with("classes 0 and 1: stopped after 2 steps"));
+        assert!(short.support.warnings(|c| c.to_string())[0].starts_with("classes 0 and 1: stopped after 2 steps"));
     }
 }

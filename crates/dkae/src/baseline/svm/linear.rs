@@ -203,8 +203,9 @@ pub struct LinearSvmModel {
 const BLOCK: usize = 256;
 
 impl LinearSvmModel {
-    /// What the user should know: one line for each problem that stopped at the limit of iterations.
-    pub fn warnings(&self) -> Vec<String> {
+    /// What the user should know: one line for each problem that stopped at the limit of iterations; `name` is what a class is
+    /// called.
+    pub fn warnings(&self, name: impl Fn(u32) -> String) -> Vec<String> {
         let stopped = self.fits.iter().enumerate().filter(|(_, f)| !f.converged);
         let shift = usize::from(self.classes.len() == 2);
         stopped
@@ -212,7 +213,7 @@ impl LinearSvmModel {
                 format!(
                     "class {}: stopped after {} iterations without reaching the tolerance; raise max_iterations, scale the \
                      features or lower c",
-                    self.classes[k + shift],
+                    name(self.classes[k + shift]),
                     f.iterations
                 )
             })
@@ -300,7 +301,10 @@ mod tests {
                 let want_intercepts: Vec<f64> = want.value("intercepts");
                 assert!(model.intercepts.iter().zip(want_intercepts).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
                 assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
-                assert!(model.fits.iter().all(|f| f.converged) && model.warnings().is_empty(), "{name} {solver:?}");
+                assert!(
+                    model.fits.iter().all(|f| f.converged) && model.warnings(|c| c.to_string()).is_empty(),
+                    "{name} {solver:?}"
+                );
             }
         }
     }
@@ -353,7 +357,8 @@ mod tests {
             let model = LinearSvm { solver, max_iterations: 1, tolerance: 1e-12, ..LinearSvm::default() };
             let model = model.fit(x.view(), &labels).unwrap();
             assert_eq!(model.fits[2], Fit { iterations: 1, converged: false });
-            assert!(model.warnings()[2].starts_with("class 2: stopped after 1 iterations"), "{:?}", model.warnings());
+            let warnings = model.warnings(|class| format!("no. {class}"));
+            assert!(warnings[2].starts_with("class no. 2: stopped after 1 iterations"), "{warnings:?}");
         }
     }
 
