@@ -127,10 +127,11 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     };
     let [n, m, k] = parts.each_ref().map(|x| x.nrows());
     screen.say(format_args!("{n} training, {m} validation, {k} test rows of {} features", parts[0].ncols()));
+    let problem = Problem { x: parts, y: &numbers, names: &labels.names, seed: recipe.seed };
     let outcome = match flags.method {
-        Method::Svm => linear(flags, &parts, &numbers, &labels.names, recipe.seed, screen)?,
-        Method::KernelSvm => kernel(flags, &parts, &numbers, &labels.names, recipe.seed, screen)?,
-        Method::Knn => knn(flags, &parts, &numbers, screen)?,
+        Method::Svm => linear(flags, &problem, screen)?,
+        Method::KernelSvm => kernel(flags, &problem, screen)?,
+        Method::Knn => knn(flags, &problem, screen)?,
     };
     if let Some(path) = &flags.output {
         write_predictions(path, &test_rows, labels, &numbers[2], &outcome.predicted)?;
@@ -246,45 +247,45 @@ fn from_files(
     Ok((Table { x, labels: Some(labels), names, shape, groups: None }, split))
 }
 
-fn part<'a>(parts: &'a [Array2<f32>; 3], numbers: &'a [Vec<u32>; 3], i: usize) -> Part<'a> {
-    Part { x: parts[i].view(), labels: &numbers[i] }
+/// What is to be learned: training, validation and test rows, the numbers of their classes, and what these are called.
+struct Problem<'a> {
+    x: [Array2<f32>; 3],
+    y: &'a [Vec<u32>; 3],
+    names: &'a [String],
+    seed: u64,
 }
 
-fn linear(
-    flags: &Classify,
-    x: &[Array2<f32>; 3],
-    y: &[Vec<u32>; 3],
-    names: &[String],
-    seed: u64,
-    screen: Screen,
-) -> Result<Outcome> {
+impl Problem<'_> {
+    fn part(&self, i: usize) -> Part<'_> {
+        Part { x: self.x[i].view(), labels: &self.y[i] }
+    }
+
+    fn name(&self, class: u32) -> String {
+        self.names[class as usize].clone()
+    }
+}
+
+fn linear(flags: &Classify, problem: &Problem, screen: Screen) -> Result<Outcome> {
     let prices = flags.c.clone().unwrap_or(PRICES.to_vec());
     let usual = LinearSvm::default();
     let settings = LinearSvm {
         loss: if flags.hinge == Some(HingeKind::Linear) { Hinge::L1 } else { Hinge::L2 },
         tolerance: flags.tolerance.unwrap_or(usual.tolerance),
         max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
-        seed,
+        seed: problem.seed,
         ..usual
     };
-    let (train, validation) = (part(x, y, 0), part(x, y, 1));
+    let (train, validation) = (problem.part(0), problem.part(1));
     let choice = screen.watched("fitting", |p| choose::linear(&settings, &prices, train, validation, p))?;
     Ok(Outcome {
         best: place(&choice.tried, &choice.best),
         trials: choice.tried.iter().map(|t| trial(t, "", json!({}))).collect(),
-        predicted: classify(&choice.model, x[2].view(), screen)?,
-        warnings: choice.model.warnings(|class| names[class as usize].clone()),
+        predicted: classify(&choice.model, problem.x[2].view(), screen)?,
+        warnings: choice.model.warnings(|class| problem.name(class)),
     })
 }
 
-fn kernel(
-    flags: &Classify,
-    x: &[Array2<f32>; 3],
-    y: &[Vec<u32>; 3],
-    names: &[String],
-    seed: u64,
-    screen: Screen,
-) -> Result<Outcome> {
+fn kernel(flags: &Classify, problem: &Problem, screen: Screen) -> Result<Outcome> {
     let name = flags.kernel.as_deref().unwrap_or("rbf");
     let widths = match (name, &flags.rbf_width) {
         ("rbf", None) => WIDTHS.map(|w| Some(w.to_owned())).to_vec(),
@@ -295,11 +296,11 @@ fn kernel(
         let mut spec = KernelSpec::default();
         let flags = KernelFlags { kernel: Some(name.into()), rbf_width: rbf_width.clone(), ..KernelFlags::default() };
         flags.apply(&mut spec)?;
-        Ok(spec.with_seed(seed))
+        Ok(spec.with_seed(problem.seed))
     };
     let specs = widths.iter().map(spec).collect::<Result<Vec<KernelSpec>>>()?;
     let fitted: Vec<Box<dyn Kernel>> = screen.watched("fitting the kernel", |progress| {
-        specs.iter().map(|spec| spec.fit_watched(x[0].view(), progress)).collect::<dkae::Result<_>>()
+        specs.iter().map(|spec| spec.fit_watched(problem.x[0].view(), progress)).collect::<dkae::Result<_>>()
     })?;
     let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
     let prices = flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec());
@@ -309,7 +310,7 @@ fn kernel(
         max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
         ..usual
     };
-    let (train, validation) = (part(x, y, 0), part(x, y, 1));
+    let (train, validation) = (problem.part(0), problem.part(1));
     let choice = screen.watched("fitting", |p| choose::kernel(&settings, &kernels, &prices, train, validation, p))?;
     let described = |t: &Tried| {
         let width = &widths[t.kernel];
@@ -319,12 +320,12 @@ fn kernel(
     Ok(Outcome {
         best: place(&choice.tried, &choice.best),
         trials: choice.tried.iter().map(described).collect(),
-        predicted: classify(&choice.model, x[2].view(), screen)?,
-        warnings: choice.model.support.warnings(|class| names[class as usize].clone()),
+        predicted: classify(&choice.model, problem.x[2].view(), screen)?,
+        warnings: choice.model.support.warnings(|class| problem.name(class)),
     })
 }
 
-fn knn(flags: &Classify, x: &[Array2<f32>; 3], y: &[Vec<u32>; 3], screen: Screen) -> Result<Outcome> {
+fn knn(flags: &Classify, Problem { x, y, .. }: &Problem, screen: Screen) -> Result<Outcome> {
     let counts = flags.neighbours.clone().unwrap_or(vec![1]);
     let mut trials: Vec<Trial> = Vec::new();
     for &k in &counts {

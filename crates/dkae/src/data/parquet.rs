@@ -413,6 +413,16 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_keep_all_their_digits_as_labels() {
+        // 2^53 and the number after it, which are the same in f64.
+        let labels = read(fixture("ids.parquet"), &options("id", &[])).unwrap().labels.unwrap();
+        assert_eq!(
+            (labels.names, labels.index),
+            (vec!["9007199254740992".into(), "9007199254740993".into()], vec![0, 1])
+        );
+    }
+
+    #[test]
     fn bad_files_are_refused_with_row_and_column() {
         let path = fixture("table.parquet");
         let says = |options: ReadOptions, part: &str| {
