@@ -80,13 +80,20 @@ impl Store {
         key: &str,
         what: &str,
         settings: serde_json::Value,
-        train: impl FnOnce(&Checkpoint) -> dkae::Result<Model>,
+        train: impl Fn(&Checkpoint) -> dkae::Result<Model>,
     ) -> Result<()> {
         let clock = self.path(key, "time.json");
         let Clock { seconds: before } = read_json(&clock)?.unwrap_or_default();
         let checkpoint = Checkpoint { path: self.path(key, "checkpoint"), every: CHECKPOINT_EVERY };
         let start = Instant::now();
-        let trained = train(&checkpoint);
+        let trained = match train(&checkpoint) {
+            // A checkpoint of the store's own that cannot be gone on with, of another build or damaged: begin again.
+            Err(Error::Format { path, .. }) if path == checkpoint.path => {
+                checkpoint.remove()?;
+                train(&checkpoint)
+            }
+            other => other,
+        };
         let seconds = before + start.elapsed().as_secs_f64();
         write_json(&clock, &Clock { seconds })?;
         trained?.save(self.path(key, "dkae"))?;
@@ -187,5 +194,18 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         let message = store.remember(&1, || Ok(2.0)).unwrap_err().to_string();
         assert!(message.contains(".json") && message.contains("remove it"), "{message}");
+    }
+    #[test]
+    fn a_checkpoint_that_cannot_be_gone_on_with_is_begun_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        std::fs::write(store.path("k", "checkpoint"), "of another build").unwrap();
+        let train = |checkpoint: &Checkpoint| match checkpoint.path.exists() {
+            true => Err(Error::format(&checkpoint.path, "", "is the checkpoint of a run with another kernel")),
+            false => Err(Error::Interrupted),
+        };
+        let error = store.train("k", "a training", serde_json::Value::Null, train).unwrap_err();
+        assert!(matches!(error, crate::Error::Dkae(Error::Interrupted)), "{error}");
+        assert!(!store.path("k", "checkpoint").exists());
     }
 }
