@@ -47,18 +47,28 @@ pub fn workspace() -> PathBuf {
     package().join("../..")
 }
 
+/// Where this benchmark keeps what it installs and prepares.
+fn home() -> PathBuf {
+    workspace().join("target/peers")
+}
+
 impl Bench {
     /// Sets everything up; the packages of the peers are installed when they are missing.
     pub fn new(quick: bool, python: Option<PathBuf>) -> Result<Self> {
-        let home = workspace().join("target/peers");
-        let folder = home.join(if quick { "quick" } else { "full" });
-        std::fs::create_dir_all(&folder)?;
+        let bare = Self::without_peers(quick)?;
         let python = match python {
             Some(python) => python,
-            None => install(&home.join("python"))?,
+            None => install(&home().join("python"))?,
         };
         let machine = Machine::describe(&python)?;
-        Ok(Bench { quick, folder, python, machine })
+        Ok(Bench { python, machine, ..bare })
+    }
+
+    /// The folders alone, for what runs no peer.
+    pub fn without_peers(quick: bool) -> Result<Self> {
+        let folder = home().join(if quick { "quick" } else { "full" });
+        std::fs::create_dir_all(&folder)?;
+        Ok(Bench { quick, folder, python: PathBuf::new(), machine: Machine::default() })
     }
 
     /// `quick` in a quick run, else `full`.

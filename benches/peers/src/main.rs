@@ -89,7 +89,10 @@ fn main() -> Result<()> {
         let [work] = arguments.works[..] else { anyhow::bail!("one work at a time") };
         return take_turns(work, settings);
     }
-    let bench = Bench::new(arguments.quick, arguments.python)?;
+    let bench = match arguments.works[..] {
+        [Work::Report] => Bench::without_peers(arguments.quick)?,
+        _ => Bench::new(arguments.quick, arguments.python)?,
+    };
     let works = match arguments.works[..] {
         [Work::All] => {
             vec![Work::Step, Work::Pck, Work::Fit, Work::Encode, Work::Kpca, Work::Svm, Work::Growth, Work::Command]

@@ -1,8 +1,9 @@
 //! The stacked autoencoder as a function: rows to codes, codes to rows.
 //!
 //! Level 0 is the input, level L the code. `encode` goes up, `h_l = s(W_l h_{l-1} + b_l)`; `decode` comes down,
-//! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks of [`BLOCK`], always full ones (the last is padded), so that
-//! every row meets the same sequence of operations whatever block it is in: codes do not depend on how rows are cut up.
+//! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks of one to [`MOST`] times [`BLOCK`] (the last is padded), for
+//! which a product sums in the same order: every row meets the same sequence of operations whatever block it is in, and
+//! codes do not depend on how rows are cut up.
 
 use std::ops::Range;
 
@@ -14,8 +15,11 @@ use crate::math::{gemm, threads};
 use crate::net::{Activation, Layer};
 use crate::{Error, Result};
 
-/// Rows in a block: four tiles of the matrix product; a single row costs as much as this many.
+/// The unit of blocks of rows: four tiles of the matrix product; a single row costs as much as this many.
 const BLOCK: usize = 192;
+
+/// The largest block in these units: every block packs all weights anew, which many rows share.
+const MOST: usize = 8;
 
 /// The shape of an autoencoder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +201,7 @@ impl Autoencoder {
         h
     }
 
-    /// Applies `f` to full blocks of rows, each block on one thread.
+    /// Applies `f` to blocks of rows, each block on one thread.
     fn by_blocks(
         &self,
         x: ArrayView2<f32>,
@@ -205,10 +209,11 @@ impl Autoencoder {
         f: impl Fn(Array2<f32>) -> Array2<f32> + Sync,
     ) -> Array2<f32> {
         let mut out = Array2::zeros((x.nrows(), width));
+        let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, MOST);
         threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(0), BLOCK).into_par_iter().zip(x.axis_chunks_iter(Axis(0), BLOCK)).for_each(
+            out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows)).for_each(
                 |(mut out, x): (ArrayViewMut2<f32>, _)| {
-                    let mut block = Array2::zeros((BLOCK, x.ncols()));
+                    let mut block = Array2::zeros((x.nrows().next_multiple_of(BLOCK), x.ncols()));
                     block.slice_mut(s![..x.nrows(), ..]).assign(&x);
                     out.assign(&f(block).slice(s![..x.nrows(), ..]));
                 },
@@ -222,8 +227,10 @@ impl Autoencoder {
 fn propagate(x: ArrayView2<f32>, w: ArrayView2<f32>, bias: &Array1<f32>, activation: Activation) -> Array2<f32> {
     let mut z = Array2::zeros((x.nrows(), w.ncols()));
     gemm::sequential(1.0, x, w, 0.0, z.view_mut());
-    z += bias;
-    activation.apply(z.as_slice_mut().expect("made in standard layout"), 0.0);
+    for mut row in z.rows_mut() {
+        row += bias;
+        activation.apply(row.as_slice_mut().expect("made in standard layout"), 0.0);
+    }
     z
 }
 
@@ -287,6 +294,23 @@ mod tests {
                 prop_assert_eq!(&net.reconstruct(part).unwrap(), &back.slice(s![range, ..]));
             }
         }
+    }
+
+    #[test]
+    fn codes_and_rows_are_the_same_in_large_blocks_and_small_ones() {
+        // Widths beside those of the product's tiles, and inner dimensions of several of its blocks.
+        let architecture = Architecture { input: 13, layers: vec![1201, 130, 700], ..net(true).architecture };
+        let (net, x) = (Autoencoder::new(architecture, 4).unwrap(), rows(2 * MOST * BLOCK + 1));
+        let whole = threads::with_count(1, || net.encode(x.view()).unwrap());
+        let back = threads::with_count(1, || net.decode(whole.view()).unwrap());
+        for at in [0, 100, BLOCK * MOST - 1, 2 * BLOCK * MOST] {
+            let row = at..at + 1;
+            let code = net.encode(x.slice(s![row.clone(), ..])).unwrap();
+            assert_eq!(code, whole.slice(s![row.clone(), ..]), "row {at}");
+            assert_eq!(net.decode(code.view()).unwrap(), back.slice(s![row, ..]), "row {at}");
+        }
+        assert_eq!(threads::with_count(3, || net.encode(x.view()).unwrap()), whole);
+        assert_eq!(threads::with_count(17, || net.decode(whole.view()).unwrap()), back);
     }
 
     #[test]
