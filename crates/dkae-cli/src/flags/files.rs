@@ -1,0 +1,81 @@
+//! What a command reads and writes, looked at before it does anything.
+
+use std::path::{Path, PathBuf};
+
+use super::Command;
+
+impl Command {
+    /// An output that is also an input, or another output, would be lost: nobody means that.
+    pub fn refuse_overwriting(&self) -> dkae::Result<()> {
+        let refuse = |path: &Path, why| {
+            let message = format!("{} is also {why}, and would be lost; write to another file", path.display());
+            Err(dkae::Error::setting("output", message))
+        };
+        let (outputs, inputs) = self.files();
+        let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| real(path)).collect();
+        let mut written = Vec::new();
+        for (path, place) in outputs.iter().filter_map(|path| Some((path, real(path)?))) {
+            if inputs.contains(&place) {
+                return refuse(path, "read");
+            }
+            if written.contains(&place) {
+                return refuse(path, "written by the same command");
+            }
+            written.push(place);
+        }
+        Ok(())
+    }
+
+    /// What the command writes, and what it reads.
+    fn files(&self) -> (Vec<PathBuf>, Vec<&PathBuf>) {
+        match self {
+            Command::Demo(d) => (d.files().to_vec(), Vec::new()),
+            Command::Fit(f) => (
+                f.output.iter().cloned().chain(f.page()).chain(f.write_config.clone()).collect(),
+                f.data.iter().chain(&f.config).chain(&f.kernel.prior).chain(&f.reading.labels_file).collect(),
+            ),
+            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
+                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
+            }
+            Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
+            Command::Denoise(d) => (
+                vec![d.output.clone()],
+                [&d.model, &d.data].into_iter().chain(&d.fit).chain(&d.reading.labels_file).collect(),
+            ),
+            Command::Walk(w) => (
+                w.figure.iter().chain([&w.output]).cloned().collect(),
+                [&w.model, &w.data].into_iter().chain(&w.reading.labels_file).collect(),
+            ),
+            Command::Cluster(c) => {
+                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
+            }
+            Command::Report(r) => (
+                vec![r.page()],
+                r.data.iter().chain([&r.model]).chain(&r.prior).chain(&r.reading.labels_file).collect(),
+            ),
+            Command::Classify(c) => (
+                c.output.iter().cloned().collect(),
+                c.data
+                    .iter()
+                    .chain(&c.train)
+                    .chain(&c.validation)
+                    .chain(&c.test)
+                    .chain(&c.model)
+                    .chain(&c.reading.labels_file)
+                    .collect(),
+            ),
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+/// Where a file is or would be; nothing for what is not a plain file, such as /dev/null.
+fn real(path: &Path) -> Option<PathBuf> {
+    match path.canonicalize() {
+        Ok(path) => path.is_file().then_some(path),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(folder.canonicalize().ok()?.join(path.file_name()?))
+        }
+    }
+}
