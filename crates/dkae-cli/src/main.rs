@@ -126,9 +126,12 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
 
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    [("lower max_components", "lower --max-components"), ("raise subset", "raise --subset")]
-        .iter()
-        .fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
+    const WORDS: [(&str, &str); 3] = [
+        ("lower max_components", "lower --max-components"),
+        ("raise subset", "raise --subset"),
+        ("set label to ", "give --label "),
+    ];
+    WORDS.iter().fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
 }
 
 /// The flag that a setting of the library is given by: the same name but for these few.

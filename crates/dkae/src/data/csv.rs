@@ -180,6 +180,19 @@ impl Rows {
         format!("row {}{line}{column}", self.row)
     }
 
+    /// What to do about a word where a number should be. Words from the first row on are likely to be classes, if there are
+    /// none yet.
+    fn not_a_number(&self, text: &str, column: usize) -> String {
+        let name = self.all_names.as_ref().map_or((column + 1).to_string(), |names| names[column].clone());
+        let hint = match (text.replace(',', ".").parse::<f32>(), self.row, self.layout.label) {
+            (Ok(_), ..) => "decimals are written with a point".to_owned(),
+            (_, 1, None) => format!("if the column holds classes, set label to {name}, else leave it out"),
+            (_, 1, _) => "leave the column out".to_owned(),
+            _ => "correct it, or leave out the row or the column".to_owned(),
+        };
+        format!("`{}` is not a number; {hint}", shorten(text))
+    }
+
     /// A label or group, which must not be empty.
     fn word<'r>(&self, record: &'r ByteRecord, column: usize, what: &str, path: &Path) -> Result<&'r str> {
         let message = match utf8(&record[column]) {
@@ -212,11 +225,7 @@ impl Reader for Rows {
                     Field::Word => {
                         let message = match utf8(&record[j]) {
                             None => not_utf8(&record[j]),
-                            Some(text) => format!(
-                                "`{}` is not a number; if the column holds labels or other words, name it as the label \
-                                 or leave it out (decimals are written with a point)",
-                                shorten(text)
-                            ),
+                            Some(text) => self.not_a_number(text, j),
                         };
                         return Err(Error::format(&out.path, self.place(&record, Some(j)), message));
                     }
@@ -322,12 +331,17 @@ mod tests {
         says("1,2\n3,inf\n", "an infinite value");
         says("1,2\n3,1e300\n", "too large");
         says("1;2,5\n3;4,5\n", "decimals are written with a point");
+        says("a,kind\n1,red\n", "`red` is not a number; if the column holds classes, set label to kind");
+        says("1,red\n2,green\n", "set label to 2");
+        says("a,b\n1,2\n3,x\n", "correct it, or leave out");
         says("", "the file is empty");
         says("a,b\n", "no rows");
         let label = |l: &str| ReadOptions { label: Some(l.parse().unwrap()), ..ReadOptions::default() };
         assert!(message(table("a,b\n1,2\n", &label("c"))).contains("no column is called `c`; there are: a, b"));
         assert!(message(table("1,2\n", &label("c"))).contains("the file names none"));
         assert!(message(table("1,2\n", &label("3"))).contains("no column 3, only 1 to 2"));
+        let m = message(table("a,b,c\n1,x,y\n", &label("c")));
+        assert!(m.contains("column 2 (`b`): `x` is not a number; leave the column out"), "{m}");
         assert!(message(table("1,a\n2,\n", &label("2"))).contains("row 2 (line 2), column 2: the label is missing"));
         assert!(message(table("1\n", &label("1"))).contains("no column is left"));
         let dropped = ReadOptions { drop_label: Some("b".into()), ..label("2") };

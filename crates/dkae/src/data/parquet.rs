@@ -135,7 +135,9 @@ impl Column {
             }
             Physical::BYTE_ARRAY if words => {}
             Physical::BYTE_ARRAY => {
-                return refuse("holds text, where numbers were expected; if it is the label, say so");
+                return refuse(&format!(
+                    "holds text, where numbers were expected; if the column holds classes, set label to {name}"
+                ));
             }
             other => return refuse(&format!("holds values of type {other}, which are not supported")),
         }
