@@ -18,11 +18,11 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use ndarray::{Axis, concatenate};
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::input::Input;
-use super::rows::{Interner, Opened, collect};
+use super::rows::{Interner, Opened, collect, collect_mapped};
 use super::{Labels, Table, cifar, csv, idx, npy, svmlight};
 use crate::{Error, Result};
 
@@ -256,7 +256,49 @@ pub(crate) fn read_as(format: Format, path: &Path, options: &ReadOptions) -> Res
 
 /// Reads several files one after the other, as the batches of CIFAR-10: the same columns in each, classes matched by name.
 pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Table> {
-    let mut tables = paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<Vec<_>>>()?;
+    join(paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<_>>()?)
+}
+
+/// As [`read_many`], but of every `block` rows only what `map` makes of them is kept, such as their codes: the rows
+/// themselves need not fit into memory. `map` is told the file and how many of its rows came before the block. Names and
+/// shape are those of the rows in the files.
+///
+/// ```
+/// use dkae::data::read::{ReadOptions, read_mapped};
+/// use ndarray::Axis;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("rows.csv");
+/// std::fs::write(&path, "1,2\n3,4\n5,6\n")?;
+/// let table = read_mapped(&[&path], &ReadOptions::default(), 2, |_, _, rows| {
+///     Ok(rows.sum_axis(Axis(1)).insert_axis(Axis(1)))
+/// })?;
+/// assert_eq!(table.x, ndarray::array![[3.0], [7.0], [11.0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_mapped(
+    paths: &[impl AsRef<Path>],
+    options: &ReadOptions,
+    block: usize,
+    mut map: impl FnMut(&Path, usize, ArrayView2<f32>) -> Result<Array2<f32>>,
+) -> Result<Table> {
+    let mut tables = Vec::new();
+    for path in paths {
+        let path = path.as_ref();
+        let (opened, side) = open(path, options)?;
+        let mut before = 0;
+        let table = collect_mapped(path, opened, side, options, block, |rows| {
+            let made = map(path, before, rows);
+            before += rows.nrows();
+            made
+        })?;
+        tables.push((path, table));
+    }
+    join(tables)
+}
+
+/// One table of those of several files.
+fn join(mut tables: Vec<(&Path, Table)>) -> Result<Table> {
     let Some((first_path, first)) = tables.first() else {
         return Err(Error::Data("no file to read was given".to_owned()));
     };
@@ -353,6 +395,9 @@ fn detect(input: &mut Input) -> Result<Format> {
         [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
         [0, 0, 0x08..=0x0e, 1..=8, ..] => Ok(Format::Idx),
         [] => Err(Error::format(&input.path, "", "the file is empty")),
+        [_, _, _, _, _, 0, 0, 0, b'{', ..] => {
+            Err(Error::format(&input.path, "", "is a model or another safetensors file, where rows were expected"))
+        }
         text if text.iter().all(|&b| b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r')) => {
             Ok(if svmlight::looks_like(text) { Format::Svmlight } else { Format::Csv })
         }
@@ -365,7 +410,7 @@ fn detect(input: &mut Input) -> Result<Format> {
 }
 
 /// Reads a file of labels: idx or npy with one number per row, or text with one label per line.
-fn read_labels(path: &Path) -> Result<Labels> {
+pub(crate) fn read_labels(path: &Path) -> Result<Labels> {
     let mut input = Input::open(path)?;
     let mut labels = Interner::default();
     match detect(&mut input)? {
@@ -422,6 +467,7 @@ mod tests {
         }
         assert!(detect("data", b"").unwrap_err().contains("the file is empty"));
         assert!(detect("data", &[0xff, 0xfe, 0, 1]).unwrap_err().contains("say which it is"));
+        assert!(detect("m.dkae", b"\x09\x01\0\0\0\0\0\0{\"").unwrap_err().contains("is a model"));
     }
 
     #[test]
@@ -442,6 +488,35 @@ mod tests {
         let e = read_many(&[&a, &wide], &options).unwrap_err().to_string();
         assert!(e.contains("wide.csv") && e.contains("2 features instead of 1"), "{e}");
         assert!(read_many(&[] as &[&Path], &options).is_err());
+    }
+
+    #[test]
+    fn mapped_rows_are_those_of_the_whole_table_whatever_the_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["x,c\n1,b\n2,c\n9,d\n4,b\n", "x,c\n3,a\n4,b\n"].map(|text| {
+            let path = folder.path().join(format!("{}.csv", text.len()));
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let options = ReadOptions { label: Some(Column::Last), drop_label: Some("d".into()), ..ReadOptions::default() };
+        let whole = read_many(&files, &options).unwrap();
+        for block in [1, 2, 3, 100] {
+            let mut places = Vec::new();
+            let mapped = read_mapped(&files, &options, block, |path, before, rows| {
+                assert!(rows.nrows() <= block);
+                places.extend((before..before + rows.nrows()).map(|i| (path.to_owned(), i)));
+                Ok(concatenate![Axis(1), rows, rows.mapv(|v| -v)])
+            })
+            .unwrap();
+            assert_eq!(mapped.x.column(0), whole.x.column(0), "{block}");
+            assert_eq!((mapped.x.ncols(), &mapped.labels, &mapped.names), (2, &whole.labels, &whole.names));
+            let counted = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)].map(|(file, i)| (files[file].clone(), i));
+            assert_eq!(places, counted);
+        }
+        let all = ReadOptions { drop_label: Some("x".into()), ..options };
+        std::fs::write(&files[0], "x,c\n1,x\n").unwrap();
+        let e = read_mapped(&files[..1], &all, 9, |_, _, rows| Ok(rows.to_owned())).unwrap_err().to_string();
+        assert!(e.contains("every row has the label `x`"), "{e}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 
 use super::read::ReadOptions;
 use super::{Labels, Shape, Table};
@@ -66,10 +66,7 @@ impl Collector {
     /// Ends the row whose values were appended last: drops it, checks it, notes its label. `place` names the row.
     pub fn end_row(&mut self, label: Option<&str>, group: Option<&str>, place: impl FnOnce() -> String) -> Result<()> {
         let label = match &self.side {
-            Some((path, side)) => match side.index.get(self.seen) {
-                Some(&i) => Some(side.names[i as usize].as_str()),
-                None => return Err(count_mismatch(path, side.index.len(), &self.path, "more")),
-            },
+            Some(side) => Some(side_label(side, self.seen, &self.path)?),
             None => label,
         };
         if label.is_none() && self.drop_label.is_some() {
@@ -110,46 +107,61 @@ impl Collector {
 
     /// To be called when the reader has reached the end.
     pub fn finish(&self) -> Result<()> {
-        match &self.side {
-            Some((path, side)) if side.index.len() != self.seen => {
-                Err(count_mismatch(path, side.index.len(), &self.path, &self.seen.to_string()))
-            }
-            _ => Ok(()),
-        }
+        self.side.as_ref().map_or(Ok(()), |side| check_count(side, self.seen, &self.path))
     }
 
     /// Takes the kept rows away, and forgets their labels.
     pub fn take_block(&mut self) -> Array2<f32> {
-        let rows = std::mem::take(&mut self.kept);
-        let values = std::mem::take(&mut self.values);
         self.labels.rows.clear();
         self.groups.rows.clear();
+        self.take_rows()
+    }
+
+    /// Takes the kept rows away; their labels stay.
+    fn take_rows(&mut self) -> Array2<f32> {
+        let rows = std::mem::take(&mut self.kept);
+        let values = std::mem::take(&mut self.values);
         Array2::from_shape_vec((rows, self.width), values).expect("every row has the same width")
     }
 
-    fn into_table(mut self, shape: Shape) -> Result<Table> {
-        if self.kept == 0 {
+    /// A table of all rows that were passed, or of what was made of them.
+    fn into_table(mut self, x: Array2<f32>, shape: Shape) -> Result<Table> {
+        if x.nrows() == 0 {
             let message = match (&self.drop_label, self.seen) {
                 (Some(label), 1..) => format!("every row has the label `{label}`, which was to be dropped"),
                 _ => "the file has no rows".to_owned(),
             };
             return Err(Error::format(&self.path, "", message));
         }
-        // A block of labels may have been grown to twice what is needed, and tables live long.
-        self.values.shrink_to_fit();
         let labels = std::mem::take(&mut self.labels);
         let groups = std::mem::take(&mut self.groups);
         let groups =
             (!groups.rows.is_empty()).then(|| groups.rows.iter().map(|&i| groups.names[i as usize].clone()).collect());
         let labels = (!labels.rows.is_empty()).then(|| labels.into_labels());
         let names = self.names.take();
-        Ok(Table { x: self.take_block(), labels, names, shape, groups })
+        Ok(Table { x, labels, names, shape, groups })
     }
 }
 
 /// Row `i` of a file (from 0), as messages call it. Lines tell how rows of text are counted; others need a word.
 pub(crate) fn row_place(i: u64) -> String {
     format!("row {} (from 1)", i + 1)
+}
+
+/// The label of row `i` of `data` (from 0) that a file of labels has.
+pub(crate) fn side_label<'a>((path, side): &'a (PathBuf, Labels), i: usize, data: &Path) -> Result<&'a str> {
+    match side.index.get(i) {
+        Some(&class) => Ok(&side.names[class as usize]),
+        None => Err(count_mismatch(path, side.index.len(), data, "more")),
+    }
+}
+
+/// Refuses a file of labels that has another number of them than `data` has rows.
+pub(crate) fn check_count((path, side): &(PathBuf, Labels), rows: usize, data: &Path) -> Result<()> {
+    match side.index.len() {
+        count if count == rows => Ok(()),
+        count => Err(count_mismatch(path, count, data, &rows.to_string())),
+    }
 }
 
 fn count_mismatch(labels: &Path, count: usize, data: &Path, rows: &str) -> Error {
@@ -177,7 +189,39 @@ pub(crate) fn collect(
     }
     while opened.reader.read(usize::MAX, &mut out)? > 0 {}
     out.finish()?;
-    out.into_table(opened.shape)
+    // Values may have been grown to twice what is needed, and tables live long.
+    out.values.shrink_to_fit();
+    let x = out.take_rows();
+    out.into_table(x, opened.shape)
+}
+
+/// As [`collect`], but keeps of every `block` rows only what `map` makes of them.
+pub(crate) fn collect_mapped(
+    path: &Path,
+    mut opened: Opened,
+    side: Option<(PathBuf, Labels)>,
+    options: &ReadOptions,
+    block: usize,
+    mut map: impl FnMut(ArrayView2<f32>) -> Result<Array2<f32>>,
+) -> Result<Table> {
+    let mut out = Collector::new(path, &opened, side, options);
+    let (mut values, mut rows, mut width) = (Vec::new(), 0, opened.width);
+    let mut ended = false;
+    while !ended {
+        while !ended && out.kept < block.max(1) {
+            ended = opened.reader.read(block.max(1) - out.kept, &mut out)? == 0;
+        }
+        if out.kept > 0 {
+            let made = map(out.take_rows().view())?;
+            rows += made.nrows();
+            width = made.ncols();
+            values.extend(made.iter());
+        }
+    }
+    out.finish()?;
+    let x = Array2::from_shape_vec((rows, width), values)
+        .map_err(|_| Error::Data(format!("{}: blocks of rows became rows of different widths", path.display())))?;
+    out.into_table(x, opened.shape)
 }
 
 /// Whether two labels are the same: as text, or as numbers (`0` and `0.0`).

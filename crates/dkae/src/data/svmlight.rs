@@ -7,8 +7,8 @@ use std::io::BufRead;
 use std::path::Path;
 
 use super::input::Input;
-use super::read::{Format, ReadOptions, read_as};
-use super::rows::{Collector, Interner, Opened, Reader, number_label, same_label};
+use super::read::{Format, ReadOptions, read_as, read_labels};
+use super::rows::{Collector, Interner, Opened, Reader, check_count, number_label, same_label, side_label};
 use super::sparse::{Csr, SparseTable, too_large};
 use super::{Shape, Table};
 use crate::{Error, Result};
@@ -24,8 +24,15 @@ pub fn read_sparse(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Spar
     let mut lines = Lines::new(Input::open(path.as_ref())?, options)?;
     let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut labels = Interner::default();
+    let side = options.labels_file.as_ref().map(|file| read_labels(file).map(|l| (file.clone(), l))).transpose()?;
+    let mut seen = 0;
     while lines.next()? {
-        if options.drop_label.as_ref().is_some_and(|unwanted| same_label(&lines.label, unwanted)) {
+        let label = match &side {
+            Some(side) => side_label(side, seen, path.as_ref())?,
+            None => &lines.label,
+        };
+        seen += 1;
+        if options.drop_label.as_ref().is_some_and(|unwanted| same_label(label, unwanted)) {
             continue;
         }
         if !options.allow_missing
@@ -38,7 +45,10 @@ pub fn read_sparse(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Spar
             values.push(v);
         }
         starts.push(indices.len());
-        labels.push(&lines.label);
+        labels.push(label);
+    }
+    if let Some(side) = &side {
+        check_count(side, seen, path.as_ref())?;
     }
     if starts.len() == 1 {
         return Err(Error::format(path, "", "the file has no rows, or none that were to be kept"));
@@ -235,6 +245,18 @@ mod tests {
             let some = ReadOptions { width: Some(6), drop_label: Some("-1".into()), ..options() };
             assert_eq!(read(&path, &some).unwrap().x.dim(), (2, 6));
             assert_eq!(read_sparse(&path, &some).unwrap().x.to_dense(1000).unwrap(), read(&path, &some).unwrap().x);
+            // Labels of a file of their own go before those on the lines.
+            let other = write(&folder, "l.txt", b"a\nb\nc\na\n");
+            let side = ReadOptions { labels_file: Some(other.clone()), drop_label: Some("b".into()), ..options() };
+            let (dense, sparse) = (read(&path, &side).unwrap(), read_sparse(&path, &side).unwrap());
+            assert_eq!((dense.labels.as_ref().unwrap().index.clone(), sparse.x.nrows()), (vec![0, 1, 0], 3));
+            assert_eq!(dense.labels, sparse.labels);
+            for text in ["a\nb\nc\n", "a\nb\nc\nd\ne\n"] {
+                std::fs::write(&other, text).unwrap();
+                for m in [message(read(&path, &side)), message(read_sparse(&path, &side))] {
+                    assert!(m.contains("l.txt") && m.contains("do the two files belong together?"), "{m}");
+                }
+            }
         }
     }
 

@@ -15,11 +15,16 @@ pub fn rows(what: &str, x: ArrayView2<f32>) -> Result<()> {
 
 /// Every value finite. Rows and columns are counted from 1, as in messages about files.
 pub fn finite(what: &str, x: ArrayView2<f32>) -> Result<()> {
+    finite_after(what, 0, x)
+}
+
+/// As [`finite`], for rows that come after `before` others.
+pub fn finite_after(what: &str, before: usize, x: ArrayView2<f32>) -> Result<()> {
     for (i, row) in x.rows().into_iter().enumerate() {
         if let Some(j) = row.iter().position(|v| !v.is_finite()) {
             return Err(Error::Data(format!(
                 "{what}: row {}, column {} is {}; every value must be finite: fill it in or drop the row",
-                i + 1,
+                before + i + 1,
                 j + 1,
                 row[j]
             )));
