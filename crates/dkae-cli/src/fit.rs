@@ -36,7 +36,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     dkae::data::atomic::AtomicFile::create(output)?;
     let checkpoint = match settings.checkpoint_every.unwrap_or(CHECKPOINT_EVERY) {
         0 => None,
-        every => Some(Checkpoint { path: beside(output, "checkpoint"), every }),
+        every => Some(Checkpoint::new(beside(output, "checkpoint"), every)),
     };
     let page = flags.page();
     if let Some(page) = &page {
@@ -143,6 +143,9 @@ fn fit(
         "{train} training, {validation} validation, {test} test rows of {} features",
         prepared.parts[0].ncols()
     ));
+    if let Some(checkpoint) = checkpoint {
+        recipe.check_checkpoint(&prepared, settings.prior.is_some(), checkpoint)?;
+    }
     let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
     let start = Instant::now();
     let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;

@@ -129,11 +129,44 @@ fn ctrl_c_saves_a_checkpoint_and_says_how_to_go_on() {
 
     // Other settings are refused, with the reason.
     let message = refused(folder.path(), &format!("{arguments} --lambda 0.3"), 1);
-    assert!(message.contains("stopped.dkae.checkpoint") && message.contains("other settings"), "{message}");
+    assert!(
+        message.contains("stopped.dkae.checkpoint") && message.contains("lambda 0.1, and this one has 0.3"),
+        "{message}"
+    );
 
     done(folder.path(), &arguments);
     assert!(bytes(&folder.path().join("whole.dkae")) == bytes(&folder.path().join("stopped.dkae")));
     assert_eq!(files(folder.path()), ["clouds.csv", "stopped.dkae", "whole.dkae"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_checkpoint_of_other_settings_is_refused_before_the_kernel_is_fitted() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 400);
+    let arguments = format!("{FIT} -o m.dkae");
+    let mut child = start(folder.path(), &arguments);
+    while !folder.path().join("m.dkae.checkpoint").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before it was killed");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let saved = bytes(&folder.path().join("m.dkae.checkpoint"));
+    // A kernel of minutes: who fits it first is not done in time.
+    let slow = arguments.replace("--restarts 2 --max-components 4 --subset 60", "--restarts 700 --max-components 91");
+    for (arguments, words) in [
+        (format!("{slow} --lambda 0.3"), "lambda 0.1, and this one has 0.3"),
+        (format!("{slow} --take 300"), "take none, and this one has 300"),
+        (slow.clone(), "max-components 4, and this one has 91"),
+    ] {
+        let start = Instant::now();
+        let message = refused(folder.path(), &arguments, 1);
+        assert!(message.contains(words) && message.contains("remove it to start over"), "{message}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+    std::fs::write(folder.path().join("m.dkae.checkpoint"), &saved[..saved.len() / 2]).unwrap();
+    let message = refused(folder.path(), &slow, 1);
+    assert!(message.ends_with("; remove m.dkae.checkpoint to start over"), "{message}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Store {
     ) -> Result<()> {
         let clock = self.path(key, "time.json");
         let Clock { seconds: before } = read_json(&clock)?.unwrap_or_default();
-        let checkpoint = Checkpoint { path: self.path(key, "checkpoint"), every: CHECKPOINT_EVERY };
+        let checkpoint = Checkpoint::new(self.path(key, "checkpoint"), CHECKPOINT_EVERY);
         let start = Instant::now();
         let trained = match train(&checkpoint) {
             // A checkpoint of the store's own that cannot be gone on with, of another build or damaged: begin again.

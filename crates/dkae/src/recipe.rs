@@ -315,6 +315,23 @@ impl Recipe {
         Ok(FittedKernel::Kernel(self.seeded().kernel.fit_watched(prepared.parts[0].view(), progress)?))
     }
 
+    /// Refuses the checkpoint of another run. That is found out in training, too, but only when the kernel is fitted, which may
+    /// take long. `matrix` says whether a kernel matrix is given.
+    pub fn check_checkpoint(&self, prepared: &Prepared, matrix: bool, checkpoint: &Checkpoint) -> Result<()> {
+        let mut recipe = self.described();
+        if let (Some(table), true) = (recipe.as_object_mut(), matrix || self.train.lambda == 0.0) {
+            table.remove("kernel");
+        }
+        let [train, validation, _] = prepared.parts.each_ref().map(|x| x.view());
+        let validation = (validation.nrows() > 0).then_some(validation);
+        checkpoint.with_recipe(recipe).check(&self.seeded().train, train, validation)
+    }
+
+    /// Every setting, as model files and checkpoints have them.
+    fn described(&self) -> serde_json::Value {
+        serde_json::to_value(self.seeded()).expect("settings are plain data")
+    }
+
     /// Trains, and measures the model on every part.
     pub fn train(
         &self,
@@ -328,10 +345,11 @@ impl Recipe {
         let rows = |i: usize| Rows { x: prepared.parts[i].view(), prior: priors.map(|p| &*p[i]) };
         let validation = (prepared.parts[1].nrows() > 0).then(|| rows(1));
         let trainer = self.seeded().train;
-        let mut model = trainer.fit_validated(rows(0), validation, checkpoint, observer)?;
+        let checkpoint = checkpoint.map(|checkpoint| checkpoint.with_recipe(self.described()));
+        let mut model = trainer.fit_validated(rows(0), validation, checkpoint.as_ref(), observer)?;
         let figures = measure(&model, prepared, priors)?;
         let about = model.about_mut();
-        about.settings = serde_json::to_value(self.seeded()).expect("settings are plain data");
+        about.settings = self.described();
         about.kernel = kernel.describe();
         about.shape = source.shape;
         about.names = source.names.map(<[String]>::to_vec);
@@ -381,7 +399,8 @@ mod tests {
     use super::*;
     use crate::kernel::Pck;
     use crate::net::Activation;
-    use crate::train::{Batches, Length, Schedule};
+    use crate::train::{Batches, Event, Length, Schedule};
+    use std::ops::ControlFlow;
 
     /// Forty rows of two classes and four groups.
     fn table() -> Table {
@@ -438,6 +457,45 @@ mod tests {
         let without = Table { groups: None, ..table };
         let message = recipe.prepare(&Source::from(&without), &Silent).err().unwrap().to_string();
         assert!(message.contains("split-by"), "{message}");
+    }
+
+    #[test]
+    fn another_recipes_checkpoint_is_refused_by_name_before_the_kernel_is_fitted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (table, recipe) = (table(), quick());
+        let source = Source::from(&table);
+        let checkpoint = Checkpoint::new(folder.path().join("m.checkpoint"), 1000);
+        let prepared = recipe.prepare(&source, &Silent).unwrap();
+        recipe.check_checkpoint(&prepared, false, &checkpoint).unwrap();
+        let kernel = recipe.kernel(&prepared, None, &Silent).unwrap();
+        let priors = kernel.priors(&prepared, &Silent).unwrap();
+        let mut stop = |event: &Event| match event {
+            Event::Step { step: 2, .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let stopped = recipe.train(&source, &prepared, &kernel, priors.as_ref(), Some(&checkpoint), &mut stop);
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+
+        let check = |recipe: &Recipe, matrix: bool| {
+            let prepared = recipe.prepare(&source, &Silent).unwrap();
+            recipe.check_checkpoint(&prepared, matrix, &checkpoint).map_err(|e| e.to_string())
+        };
+        check(&recipe, false).unwrap();
+        let pck = |restarts| KernelSpec::Pck(Pck { restarts, max_components: 3, ..Pck::default() });
+        let train = Trainer { steps: Length::Steps(7), ..recipe.train.clone() };
+        for (other, words) in [
+            (Recipe { take: Some(30), ..quick() }, "take none, and this one has 30"),
+            (Recipe { scale: Scale::None, ..quick() }, "scale auto, and this one has none"),
+            (Recipe { kernel: pck(4), ..quick() }, "restarts 2, and this one has 4"),
+            (Recipe { kernel: KernelSpec::Linear, ..quick() }, "kernel pck, and this one has linear"),
+            (Recipe { train, ..quick() }, "steps 6, and this one has 7"),
+        ] {
+            let message = check(&other, false).unwrap_err();
+            assert!(message.contains(words) && message.contains("remove it to start over"), "{message}");
+        }
+        // Neither what these rows are scaled by anyway nor a kernel that a matrix stands in for makes a difference.
+        check(&Recipe { scale: Scale::Standard, ..quick() }, false).unwrap();
+        check(&Recipe { kernel: pck(4), ..quick() }, true).unwrap();
     }
 
     #[test]

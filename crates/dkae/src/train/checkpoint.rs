@@ -7,7 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::adam::Adam;
 use super::observe::Phase;
@@ -24,6 +26,8 @@ pub struct Checkpoint {
     pub path: PathBuf,
     /// Steps between two saves.
     pub every: u64,
+    /// What decides the run besides the trainer's settings; null when that is not known.
+    recipe: Value,
 }
 
 /// What a checkpoint may be continued with.
@@ -44,6 +48,8 @@ pub(super) struct Fingerprint {
 #[derive(Serialize, Deserialize)]
 struct Description {
     fingerprint: Fingerprint,
+    #[serde(default)]
+    recipe: Value,
     phase: usize,
     step: u64,
     adam_time: u64,
@@ -101,21 +107,25 @@ impl Fingerprint {
             version: env!("CARGO_PKG_VERSION").into(),
         }
     }
+}
 
-    /// What differs, for people.
-    fn difference(&self, other: &Self) -> Option<&'static str> {
-        if self == other {
-            return None;
+/// The first setting that differs, with both values. `name` is that of the setting looked at.
+fn different(then: &Value, now: &Value, name: &str) -> Option<String> {
+    // The kinds of kernels and of noise are keys of tables with their settings.
+    let word = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Object(table) if table.len() == 1 && table.values().all(Value::is_object) => {
+            table.keys().cloned().collect()
         }
-        Some(if self.settings != other.settings {
-            "other settings"
-        } else if (self.rows, self.features, self.data) != (other.rows, other.features, other.data) {
-            "other training rows"
-        } else if self.validation.0 != other.validation.0 {
-            "other validation rows"
-        } else {
-            "another kernel"
-        })
+        other => other.to_string(),
+    };
+    match (then, now) {
+        _ if then == now => None,
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            a.iter().find_map(|(key, value)| different(value, &b[key], key))
+        }
+        _ => Some(format!("{name} {}, and this one has {}", word(then), word(now))),
     }
 }
 
@@ -135,6 +145,17 @@ fn stacks(state: &State) -> Vec<(&'static str, &[Layer])> {
 }
 
 impl Checkpoint {
+    /// A file to save to every so many steps.
+    pub fn new(path: impl Into<PathBuf>, every: u64) -> Self {
+        Checkpoint { path: path.into(), every, recipe: Value::Null }
+    }
+
+    /// The same for a run that more settings decide than the trainer's: a checkpoint of other ones is refused with the name of
+    /// the setting.
+    pub fn with_recipe(&self, recipe: Value) -> Self {
+        Checkpoint { recipe, ..self.clone() }
+    }
+
     pub(super) fn save(&self, fingerprint: &Fingerprint, state: &State) -> Result<()> {
         let mut writer = Writer::default();
         for (prefix, stack) in stacks(state) {
@@ -146,6 +167,7 @@ impl Checkpoint {
         }
         let description = Description {
             fingerprint: fingerprint.clone(),
+            recipe: self.recipe.clone(),
             phase: state.phase,
             step: state.step,
             adam_time: state.adam.time,
@@ -159,24 +181,88 @@ impl Checkpoint {
 
     /// Brings `state`, fresh, to where the file says; does nothing when there is no file.
     pub(super) fn restore(&self, fingerprint: &Fingerprint, state: &mut State) -> Result<()> {
+        match self.open(fingerprint, true)? {
+            Some((reader, found)) => self.go_on(reader, found, state).map_err(|e| self.damaged(e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses the file, if there is one, when it is another run's: as far as that can be told without the kernel, which may
+    /// take long to fit. Settings of the recipe that are left out are not compared.
+    pub fn check(&self, settings: &Trainer, train: ArrayView2<f32>, validation: Option<ArrayView2<f32>>) -> Result<()> {
         if !self.path.exists() {
             return Ok(());
         }
-        let mut reader = Reader::open(&self.path)?;
+        let rows = |x| Rows { x, prior: None };
+        self.open(&Fingerprint::of(settings, rows(train), validation.map(rows)), false).map(|_| ())
+    }
+
+    /// The file and what it says of its run, which must be this one; none when there is no file. `fitted` says whether the
+    /// fingerprint knows the priors.
+    fn open(&self, fingerprint: &Fingerprint, fitted: bool) -> Result<Option<(Reader, Description)>> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
         let foreign = |what: &str| {
             let message =
                 format!("is the checkpoint of a run with {what}; remove it to start over, or repeat that run to go on");
             Err(Error::format(&self.path, "", message))
         };
+        let damaged = |e| self.damaged(e);
+        let reader = Reader::open(&self.path).map_err(damaged)?;
         // First of all: another version may describe its runs in another way.
-        let Outline { fingerprint: Origin { version } } = reader.description()?;
+        let Outline { fingerprint: Origin { version } } = reader.description().map_err(damaged)?;
         if version != fingerprint.version {
             return foreign(&format!("dkae {version}, and this is dkae {}", fingerprint.version));
         }
-        let found: Description = reader.description()?;
-        if let Some(what) = found.fingerprint.difference(fingerprint) {
-            return foreign(what);
+        let found: Description = reader.description().map_err(damaged)?;
+        match self.difference(&found, fingerprint, fitted) {
+            Some(what) => foreign(&what),
+            None => Ok(Some((reader, found))),
         }
+    }
+
+    /// What differs between the run of the file and this one, for people.
+    fn difference(&self, found: &Description, now: &Fingerprint, fitted: bool) -> Option<String> {
+        let then = &found.fingerprint;
+        if then.settings != now.settings {
+            let [a, b] = [then, now].map(|run| serde_json::to_value(&run.settings).unwrap_or_default());
+            return different(&a, &b, "setting").or(Some("other settings".into()));
+        }
+        let of_recipe = |kernel: bool| {
+            let (Value::Object(a), Value::Object(b)) = (&found.recipe, &self.recipe) else { return None };
+            let mut some = a.iter().filter(|(key, _)| (*key == "kernel") == kernel && *key != "train");
+            some.find_map(|(key, value)| different(value, b.get(key)?, key))
+        };
+        // Rows may differ by how they were drawn or scaled.
+        let rows = |run: &Fingerprint| (run.rows, run.features, run.data);
+        if rows(then) != rows(now) {
+            return of_recipe(false).or(Some("other training rows".into()));
+        }
+        if then.validation.0 != now.validation.0 {
+            return of_recipe(false).or(Some("other validation rows".into()));
+        }
+        let priors = |run: &Fingerprint| (run.prior, run.validation.1);
+        match fitted {
+            false => of_recipe(true),
+            true if priors(then) == priors(now) => None,
+            true => of_recipe(true).or(Some("another kernel".into())),
+        }
+    }
+
+    /// The error of a file that cannot be read, with the way out.
+    fn damaged(&self, error: Error) -> Error {
+        match error {
+            Error::Format { path, place, message } => {
+                let message = format!("{message}; remove {} to start over", self.path.display());
+                Error::Format { path, place, message }
+            }
+            other => other,
+        }
+    }
+
+    /// Brings `state` to where the file says.
+    fn go_on(&self, mut reader: Reader, found: Description, state: &mut State) -> Result<()> {
         let layers = state.net.layers().len();
         if found.phase > layers {
             return Err(Error::format(&self.path, "", "is past the last phase: the file is damaged"));
@@ -235,7 +321,7 @@ mod tests {
     use super::*;
     use crate::kernel::Ideal;
     use crate::net::Model;
-    use crate::train::{Event, Length};
+    use crate::train::{Event, Length, Noise};
     use ndarray::{Array2, s};
     use std::ops::ControlFlow;
 
@@ -262,7 +348,7 @@ mod tests {
             Event::Step { phase: Phase::FineTune, step, .. } if *step == last => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let checkpoint = Checkpoint { path: path.to_owned(), every: 1000 };
+        let checkpoint = Checkpoint::new(path, 1000);
         trainer.fit_validated(train, Some(validation), Some(&checkpoint), &mut stop)
     }
 
@@ -309,7 +395,9 @@ mod tests {
         let mut swapped = classes.clone();
         swapped.swap(0, 1);
         let settings = Trainer { lambda: 0.2, ..trainer() };
-        assert!(refusal(&settings, &x, &classes).contains("other settings"));
+        assert!(refusal(&settings, &x, &classes).contains("a run with lambda 0.1, and this one has 0.2; "));
+        let settings = Trainer { noise: Noise::Mask(0.5), ..trainer() };
+        assert!(refusal(&settings, &x, &classes).contains("a run with noise none, and this one has "));
         assert!(refusal(&trainer(), &changed([3, 1]), &classes).contains("other training rows"));
         assert!(refusal(&trainer(), &changed([25, 1]), &classes).contains("other validation rows"));
         assert!(refusal(&trainer(), &x, &swapped).contains("another kernel"));
@@ -342,6 +430,7 @@ mod tests {
         for keep in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
             let message = refusal(&bytes[..keep]);
             assert!(message.contains("m.checkpoint") && message.contains("damaged"), "{message}");
+            assert!(message.ends_with(&format!("; remove {} to start over", path.display())), "{message}");
         }
         let replaced = |from: &str, to: &str| {
             let place = bytes.windows(from.len()).position(|w| w == from.as_bytes()).expect("the description has it");
@@ -355,13 +444,13 @@ mod tests {
         let message = refusal(&newer);
         assert!(message.contains(&format!("dkae 9{}, and this is dkae {version}", &version[1..])), "{message}");
         let message = refusal(&replaced(r#"\"phase\":2"#, r#"\"phase\":9"#));
-        assert!(message.contains("past the last phase"), "{message}");
+        assert!(message.contains("past the last phase") && message.ends_with("to start over"), "{message}");
     }
 
     #[test]
     fn removing_takes_what_is_there() {
         let (folder, path) = stopped();
-        let checkpoint = Checkpoint { path, every: 1 };
+        let checkpoint = Checkpoint::new(path, 1);
         checkpoint.remove().unwrap();
         checkpoint.remove().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
