@@ -170,6 +170,33 @@ fn a_checkpoint_of_other_settings_is_refused_before_the_kernel_is_fitted() {
 }
 
 #[test]
+fn what_a_killed_encode_leaves_is_gone_after_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    done(folder.path(), "fit clouds.csv --label kind --lambda 0 --layers 4 --pretrain 1 --steps 2 -o m.dkae");
+    // Enough for a second or more.
+    let line = "1,2,3,4,5,6,7,8\n";
+    std::fs::write(folder.path().join("long.csv"), line.repeat(500_000)).unwrap();
+    let part = || files(folder.path()).into_iter().find(|name| name.ends_with(".part"));
+    let encode = "encode m.dkae long.csv -o codes.npy";
+    let begun = || {
+        let child = start(folder.path(), encode);
+        while part().is_none() {}
+        child
+    };
+    let mut killed = begun();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let left = part().expect("a killed process cannot remove its file");
+    let living = begun();
+    while files(folder.path()).contains(&left) {}
+    // Another writer of the same name does not take away what the living one writes.
+    done(folder.path(), "encode m.dkae clouds.csv --label kind -o codes.npy");
+    assert_eq!(living.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(files(folder.path()), ["clouds.csv", "codes.npy", "long.csv", "m.dkae"]);
+}
+
+#[test]
 fn one_thread_two_and_three_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     clouds(folder.path(), 400);
