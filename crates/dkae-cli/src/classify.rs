@@ -2,7 +2,7 @@
 //!
 //! Rows are used as they are (prepared by what the training rows ask for), or as codes when a model is given.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use dkae::Error;
@@ -11,19 +11,20 @@ use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
 use dkae::baseline::svm::linear::Hinge;
 use dkae::baseline::svm::{KernelSvm, LinearSvm};
 use dkae::data::atomic::write_atomically;
-use dkae::data::read::{ReadOptions, read, read_many};
+use dkae::data::read::{ReadOptions, read_many};
 use dkae::data::split::Split;
 use dkae::data::{Labels, Table};
 use dkae::kernel::{Kernel, KernelSpec};
 use dkae::math::check;
 use dkae::metrics::{accuracy, confusion};
+use dkae::net::Model;
 use dkae::progress::Progress;
 use dkae::recipe::{Recipe, Source};
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::{Classify, HingeKind, KernelFlags, Method};
-use crate::rows::{check_names, check_width, classify, compare_names, encode, load_model, table};
+use crate::rows::{classify, compare_names, encode, load_model, read_for, say_header, table};
 use crate::screen::Screen;
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
@@ -74,13 +75,11 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         check_output(path)?;
     }
 
-    let mut options = flags.reading.options();
-    options.width = options.width.or(model.as_ref().map(|(_, m)| m.input_width()));
+    let (options, by) = (flags.reading.options(), model.as_ref().map(|(path, model)| (*path, model)));
     let (rows, split) = match (&flags.train, &flags.test) {
-        (Some(train), Some(test)) => from_files(flags, train, test, options, recipe.seed, screen)?,
+        (Some(train), Some(test)) => from_files(flags, by, [train, test], options, recipe.seed, screen)?,
         _ => {
-            let rows = screen.timed("reading", || read_many(&flags.data, &options))?;
-            check::finite(&flags.data[0].display().to_string(), rows.x.view())?;
+            let rows = read_rows(by, &flags.data, &options, screen)?;
             let split = recipe.split(rows.len(), rows.groups.as_deref())?;
             (rows, split)
         }
@@ -113,9 +112,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
             let prepare = |progress: &dyn Progress| recipe.prepare_split(&Source::from(&rows), split, progress);
             screen.watched("preparing the rows", prepare)?.parts
         }
-        Some((path, model)) => {
-            check_width(file, rows.x.ncols(), path, model.input_width(), false)?;
-            check_names(file, rows.names.as_deref(), path, model.about().names.as_deref())?;
+        Some((_, model)) => {
             let [a, b, c] = [split.train, split.validation, split.test].map(|part| {
                 if part.is_empty() {
                     return Ok(Array2::zeros((0, model.code_width())));
@@ -180,25 +177,43 @@ fn trials(flags: &Classify) -> usize {
     }
 }
 
+/// Rows as they are, or prepared by a model.
+fn read_rows(
+    model: Option<(&Path, &Model)>,
+    files: &[PathBuf],
+    options: &ReadOptions,
+    screen: Screen,
+) -> Result<Table> {
+    if let Some((path, model)) = model {
+        return read_for((path, model), files, options, screen, |x| model.preparation().apply(x));
+    }
+    let table = screen.reading(|| read_many(files, options))?;
+    say_header(&files[0], options.format, table.names.as_deref(), screen)?;
+    check::finite(&files[0].display().to_string(), table.x.view())?;
+    Ok(table)
+}
+
 /// Reads training, validation and test rows from files of their own into one table; classes are matched by name.
 fn from_files(
     flags: &Classify,
-    train: &Path,
-    test: &Path,
+    model: Option<(&Path, &Model)>,
+    [train, test]: [&PathBuf; 2],
     mut options: ReadOptions,
     seed: u64,
     screen: Screen,
 ) -> Result<(Table, Split)> {
     let mut names: Option<Option<Vec<String>>> = None;
-    let mut read_next = |path: &Path| -> Result<Table> {
-        let table = screen.timed("reading", || read(path, &options))?;
+    let mut read_next = |path: &PathBuf| -> Result<Table> {
+        let table = read_rows(model, std::slice::from_ref(path), &options, screen)?;
         if table.labels.is_none() {
             let message = format!("{}: the rows have no classes; name their column or --labels-file", path.display());
             return Err(Error::setting("label", message).into());
         }
-        // A sparse file of few rows may not mention the last features.
-        options.width = options.width.or(Some(table.x.ncols()));
-        if options.width != Some(table.x.ncols()) && flags.model.is_none() {
+        // A sparse file of few rows may not mention the last features. What a model prepares has a width of its own.
+        if model.is_none() {
+            options.width = options.width.or(Some(table.x.ncols()));
+        }
+        if options.width.is_some_and(|width| width != table.x.ncols()) && model.is_none() {
             let (found, width) = (table.x.ncols(), options.width.unwrap_or(0));
             let message = format!("{}: rows of {found} features, but the training rows have {width}", path.display());
             return Err(Error::Data(message).into());
@@ -212,7 +227,7 @@ fn from_files(
         Ok(table)
     };
     let learn = read_next(train)?;
-    let choose = flags.validation.as_deref().map(&mut read_next).transpose()?;
+    let choose = flags.validation.as_ref().map(&mut read_next).transpose()?;
     let measure = read_next(test)?;
     let n = learn.len();
     let mut split = match &choose {

@@ -7,14 +7,15 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{encode, load_model, read_for, table};
+use crate::rows::{load_model, read_for, table};
 use crate::screen::Screen;
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     let model = load_model(&flags.model, &flags.data)?;
     let mut sink = stream::create(&flags.output, 1, Some(&["cluster".to_owned()]))?;
-    let rows = read_for((&flags.model, &model), &flags.data, &flags.reading.options(), screen)?;
-    let codes = encode(&model, rows.x.view(), screen)?;
+    let (files, options) = (std::slice::from_ref(&flags.data), flags.reading.options());
+    let rows = read_for((&flags.model, &model), files, &options, screen, |x| model.encode(x))?;
+    let codes = &rows.x;
     let classes = rows.labels.as_ref().map(|labels| labels.names.len());
     let clusters = flags.clusters.or(classes).unwrap_or(KMeans::default().clusters);
     let settings = KMeans { clusters, restarts: flags.restarts, seed: flags.seed, ..KMeans::default() };

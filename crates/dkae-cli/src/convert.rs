@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
-use crate::rows::{BLOCK, check_names, check_width, load_model};
+use crate::rows::{check_names, check_width, load_model, say_header, together};
 use crate::screen::{Screen, stop_requested};
 
 /// What to do to the rows.
@@ -33,6 +33,7 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     if direction != Direction::Decode {
         check_names(&flags.data, source.names(), &flags.model, model.about().names.as_deref())?;
     }
+    say_header(&flags.data, options.format, source.names(), screen)?;
     let names: Vec<String> = match &model.about().names {
         Some(names) if direction != Direction::Encode => names.clone(),
         _ => (0..output).map(name).collect(),
@@ -52,8 +53,7 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     let mut sink = stream::create(&flags.output, output, Some(&names))?;
     let progress = screen.rows(verb, source.rows_hint());
     let (mut rows, mut missing) = (0, 0);
-    // Blocks of wide rows, as of word counts, are made dense: fewer at a time, 64 MB at most.
-    let together = (16_000_000 / source.width().max(1)).clamp(1, BLOCK);
+    let together = together(source.width(), &options);
     while let Some(block) = source.next_block(together)? {
         if stop_requested() {
             return Err(Error::Interrupted.into());

@@ -2,16 +2,18 @@
 //!
 //! All of it happens on prepared rows, where noise of a given size means the same for every data set.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use dkae::code::{Pca, PcaModel};
 use dkae::math::threads;
 use dkae::metrics::mean_squared_error;
 use dkae::train::Noise;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Denoise;
-use crate::rows::{by_blocks, load_model, read_for, write};
+use crate::rows::{by_blocks, create, encode, load_model, read_for, together};
 use crate::screen::Screen;
 
 pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
@@ -20,14 +22,13 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     // A wrong name is found out now rather than after the work.
     dkae::data::stream::create(&flags.output, model.input_width(), None)?;
     let options = flags.reading.options();
-    let prepared = |path| -> Result<Array2<f32>> {
-        let table = read_for((&flags.model, &model), path, &options, screen)?;
-        Ok(model.preparation().apply(table.x.view())?)
+    let prepared = |path: &PathBuf| -> Result<Array2<f32>> {
+        let (files, preparation) = (std::slice::from_ref(path), model.preparation());
+        Ok(read_for((&flags.model, &model), files, &options, screen, |x| preparation.apply(x))?.x)
     };
     let clean = prepared(&flags.data)?;
     let rows = noisy(clean.view(), flags.noise, flags.seed);
-    let encode = |x: ArrayView2<f32>| by_blocks("encoding", x, screen, |block| model.net().encode(block));
-    let codes = encode(rows.view())?;
+    let codes = encode(&model, rows.view(), screen)?;
     let find = |codes: &Array2<f32>| {
         let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
         let pca = Pca { components, ..Pca::default() };
@@ -35,19 +36,22 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     };
     let pca: PcaModel = match &flags.fit {
         None => find(&codes)?,
-        Some(path) => find(&encode(prepared(path)?.view())?)?,
+        Some(path) => find(&encode(&model, prepared(path)?.view(), screen)?)?,
     };
     let components = pca.components.nrows();
     let cleaned = by_blocks("decoding", codes.view(), screen, |block| {
         model.net().decode(pca.inverse(pca.transform(block)?.view())?.view())
     })?;
-    let raw = model.preparation().apply_inverse(cleaned.view())?;
-    write(&flags.output, raw.view(), model.about().names.as_deref())?;
+    let mut sink = create(&flags.output, model.input_width(), model.about().names.as_deref())?;
+    for block in cleaned.axis_chunks_iter(Axis(0), together(model.input_width(), &options)) {
+        sink.write(model.preparation().apply_inverse(block)?.view())?;
+    }
+    sink.finish()?;
 
     let kept: f64 = pca.explained_variance_ratio.sum();
     let mut lines = vec![format!("kept {} components, {:.1} % of the codes' variance", components, 100.0 * kept)];
     let mut value = json!({
-        "rows": raw.nrows(), "columns": raw.ncols(), "components": components, "explained_variance": kept,
+        "rows": cleaned.nrows(), "columns": model.input_width(), "components": components, "explained_variance": kept,
         "output": flags.output,
     });
     let after = mean_squared_error(clean.view(), cleaned.view())?;

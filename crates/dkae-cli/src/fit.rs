@@ -16,9 +16,9 @@ use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::Fit;
-use crate::inspect::{NO_HEADER, header};
 use crate::report;
-use crate::screen::{Screen, seconds};
+use crate::rows::say_header;
+use crate::screen::{self, Screen, seconds};
 use crate::settings::Settings;
 
 /// Steps between two checkpoints: less than a minute at the paper's sizes.
@@ -88,15 +88,11 @@ pub fn with_rows<T>(
 ) -> Result<T> {
     let start = Instant::now();
     if sparse(paths, options, recipe)? {
-        let table = screen.timed("reading", || svmlight::read_sparse(&paths[0], options))?;
+        let table = screen.reading(|| svmlight::read_sparse(&paths[0], options))?;
         return work(&Source::from(&table), start.elapsed());
     }
-    let table = screen.timed("reading", || read_many(paths, options))?;
-    match header(&paths[0], options.format, &table)? {
-        Some(true) => screen.say("the first row names the columns"),
-        Some(false) => screen.say(NO_HEADER),
-        None => {}
-    }
+    let table = screen.reading(|| read_many(paths, options))?;
+    say_header(&paths[0], options.format, table.names.as_deref(), screen)?;
     // The parts that things are fitted on have rows of other numbers.
     check::finite("rows", table.x.view()).map_err(|e| about_rows(e.into(), paths))?;
     work(&Source::from(&table), start.elapsed())
@@ -169,11 +165,14 @@ fn fit(
 
 /// A kernel matrix from a file of any format.
 pub fn read_matrix(path: &Path) -> Result<Precomputed> {
-    let mut source = stream::open(path, &ReadOptions::default())?;
-    let mut blocks = Vec::new();
-    while let Some(block) = source.next_block(1000)? {
-        blocks.push(block);
-    }
+    let blocks = screen::reading(|| -> dkae::Result<_> {
+        let mut source = stream::open(path, &ReadOptions::default())?;
+        let mut blocks = Vec::new();
+        while let Some(block) = source.next_block(1000)? {
+            blocks.push(block);
+        }
+        Ok(blocks)
+    })?;
     let views: Vec<_> = blocks.iter().map(|b| b.view()).collect();
     let matrix: Array2<f32> = ndarray::concatenate(Axis(0), &views).context("reading a kernel matrix")?;
     let (matrix, warnings) = Precomputed::new(matrix).with_context(|| path.display().to_string())?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Inspect;
 use crate::rows::is_model;
+use crate::screen;
 
 pub fn run(flags: &Inspect) -> Result<(String, Value)> {
     if is_model(&flags.file) {
@@ -21,15 +22,19 @@ pub fn run(flags: &Inspect) -> Result<(String, Value)> {
     }
     let mut options = flags.reading.options();
     options.allow_missing = true;
-    let table = read(&flags.file, &options)?;
-    let header = header(&flags.file, options.format, &table)?;
+    let table = screen::reading(|| read(&flags.file, &options))?;
+    let header = header(&flags.file, options.format, table.names.as_deref())?;
     Ok(data(&table, header))
 }
 
-/// Whether a csv file begins with the names of its columns; unknown for files of other formats.
-pub fn header(path: &Path, format: Option<Format>, table: &Table) -> Result<Option<bool>> {
-    let format = format.map_or_else(|| detect_format(path), Ok)?;
-    Ok((format == Format::Csv).then_some(table.names.is_some()))
+/// Whether a csv file begins with the names of its columns; unknown for files of other formats, and for pipes, which cannot
+/// be looked into again.
+pub fn header(path: &Path, format: Option<Format>, names: Option<&[String]>) -> Result<Option<bool>> {
+    let format = match format {
+        None if path.is_file() => Some(detect_format(path)?),
+        format => format,
+    };
+    Ok((format == Some(Format::Csv)).then_some(names.is_some()))
 }
 
 /// What is said of a csv file without a header: a first row of numbers may have been meant as one.
@@ -154,7 +159,7 @@ fn picture(shape: Shape) -> String {
 }
 
 /// A setting's name, as in settings files.
-fn name(value: &impl serde::Serialize) -> String {
+pub fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::fit::about_rows;
 use crate::flags::Kernel;
+use crate::rows::say_header;
 use crate::screen::{Screen, stop_requested};
 
 /// Rows of the matrix in memory at a time.
@@ -44,7 +45,9 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
             return Err(Error::setting("output", message).into());
         }
     }
-    let table = screen.timed("reading", || read_many(&flags.data, &flags.reading.options()))?;
+    let options = flags.reading.options();
+    let table = screen.reading(|| read_many(&flags.data, &options))?;
+    say_header(&flags.data[0], options.format, table.names.as_deref(), screen)?;
     check::finite(&flags.data[0].display().to_string(), table.x.view())?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;

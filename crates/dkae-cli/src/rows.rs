@@ -1,16 +1,18 @@
 //! What commands that work on codes share: rows that fit a model, their codes, and files of results.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use dkae::data::read::{ReadOptions, read};
-use dkae::data::{Shape, Table, stream};
+use dkae::data::read::{Format, ReadOptions, detect_format, read_mapped};
+use dkae::data::stream::{self, RowSink};
+use dkae::data::{Shape, Table};
 use dkae::math::check;
 use dkae::net::Model;
 use dkae::{Classify, Error};
 use dkae_report::images;
 use ndarray::{Array2, ArrayView2, Axis};
 
+use crate::inspect::{NO_HEADER, header};
 use crate::screen::{Screen, stop_requested};
 
 /// Rows held in memory, encoded or classified at a time.
@@ -20,24 +22,37 @@ pub const BLOCK: usize = 1920;
 pub fn load_model(model: &Path, data: &Path) -> Result<Model> {
     Model::load(model).map_err(|e| {
         let (e, name) = (anyhow::Error::from(e), data.display());
-        match !is_model(model) && is_model(data) {
-            true => e.context(format!("MODEL comes first, then DATA, and {name} is a model; are they swapped?")),
-            false => e,
+        if is_model(model) {
+            return e;
+        }
+        if is_model(data) {
+            return e.context(format!("MODEL comes first, then DATA, and {name} is a model; are they swapped?"));
+        }
+        match model.is_file().then(|| detect_format(model)) {
+            Some(Ok(format)) => {
+                let format = crate::inspect::name(&format);
+                e.context(format!(
+                    "a model was expected, a file that `dkae fit` wrote, and this one seems to be {format}"
+                ))
+            }
+            _ => e,
         }
     })
 }
 
-/// Models are safetensors: eight bytes with the length of a JSON header, then the header.
+/// Models are safetensors: eight bytes with the length of a JSON header, then the header. A pipe is none: what one reads from
+/// it is gone.
 pub fn is_model(path: &Path) -> bool {
     use std::io::Read;
     let mut start = [0; 9];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut start)).is_ok()
         && start[8] == b'{'
         && start[5..8] == [0, 0, 0]
 }
 
 /// Refuses rows that a model does not take.
-pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, codes: bool) -> Result<()> {
+pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, codes: bool) -> dkae::Result<()> {
     if found == expected {
         return Ok(());
     }
@@ -47,7 +62,7 @@ pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, cod
         _ => "",
     };
     let (data, model) = (data.display(), model.display());
-    Err(Error::Data(format!("{data}: {what} of {found} columns, but the model {model} takes {expected}{hint}")).into())
+    Err(Error::Data(format!("{data}: {what} of {found} columns, but the model {model} takes {expected}{hint}")))
 }
 
 /// Refuses rows whose columns have other names, or the same in another order: their codes would mean nothing.
@@ -66,21 +81,52 @@ pub fn compare_names(data: &Path, found: Option<&[String]>, others: &str, expect
     Err(Error::Data(message).into())
 }
 
-/// All rows of a file, which must fit the model.
-pub fn read_for(model: (&Path, &Model), data: &Path, options: &ReadOptions, screen: Screen) -> Result<Table> {
+/// Rows to have in memory at a time. Wide ones, as of word counts, are made dense: fewer of them, 64 MB at most.
+pub fn together(width: usize, options: &ReadOptions) -> usize {
+    (options.dense_limit / 4).min(16_000_000).checked_div(width).unwrap_or(BLOCK).clamp(1, BLOCK)
+}
+
+/// What `make` makes of the rows of some files, which must fit the model, with their classes and groups. Rows are read block by
+/// block and only what is made of them is kept: all the word counts of many texts would not fit into memory.
+pub fn read_for(
+    (path, model): (&Path, &Model),
+    files: &[PathBuf],
+    options: &ReadOptions,
+    screen: Screen,
+    mut make: impl FnMut(ArrayView2<f32>) -> dkae::Result<Array2<f32>>,
+) -> Result<Table> {
     let mut options = options.clone();
     // A sparse file of few rows may not mention the last words of the vocabulary.
-    options.width = options.width.or(Some(model.1.input_width()));
-    let table = screen.timed("reading", || read(data, &options))?;
-    check::finite(&data.display().to_string(), table.x.view())?;
-    check_width(data, table.x.ncols(), model.0, model.1.input_width(), false)?;
-    check_names(data, table.names.as_deref(), model.0, model.1.about().names.as_deref())?;
+    options.width = options.width.or(Some(model.input_width()));
+    let progress = screen.rows("reading", None);
+    let table = read_mapped(files, &options, together(model.input_width(), &options), |file, before, rows| {
+        if stop_requested() {
+            return Err(Error::Interrupted);
+        }
+        check_width(file, rows.ncols(), path, model.input_width(), false)?;
+        check::finite_after(&file.display().to_string(), before, rows)?;
+        progress.add(rows.nrows());
+        make(rows)
+    })?;
+    progress.finish(table.len());
+    say_header(&files[0], options.format, table.names.as_deref(), screen)?;
+    check_names(&files[0], table.names.as_deref(), path, model.about().names.as_deref())?;
     Ok(table)
 }
 
-/// The codes of raw rows.
+/// Says whether a csv file begins with the names of its columns: a first row may be taken for the wrong thing.
+pub fn say_header(path: &Path, format: Option<Format>, names: Option<&[String]>, screen: Screen) -> Result<()> {
+    match header(path, format, names)? {
+        Some(true) => screen.say("the first row names the columns"),
+        Some(false) => screen.say(NO_HEADER),
+        None => {}
+    }
+    Ok(())
+}
+
+/// The codes of prepared rows.
 pub fn encode(model: &Model, x: ArrayView2<f32>, screen: Screen) -> Result<Array2<f32>> {
-    by_blocks("encoding", x, screen, |block| model.encode(block))
+    by_blocks("encoding", x, screen, |block| model.net().encode(block))
 }
 
 /// What `work` makes of each block of rows, with progress and a way to stop.
@@ -121,17 +167,22 @@ pub fn classify(classifier: &dyn Classify, x: ArrayView2<f32>, screen: Screen) -
 
 /// Writes rows to a file whose name says the format; columns are called as the model's features where they have names.
 pub fn write(path: &Path, rows: ArrayView2<f32>, names: Option<&[String]>) -> Result<()> {
+    let mut sink = create(path, rows.ncols(), names)?;
+    sink.write(rows)?;
+    Ok(sink.finish()?)
+}
+
+/// As [`write`], for rows that come block by block.
+pub fn create(path: &Path, width: usize, names: Option<&[String]>) -> Result<Box<dyn RowSink>> {
     let numbered: Vec<String>;
     let names = match names {
-        Some(names) if names.len() == rows.ncols() => names,
+        Some(names) if names.len() == width => names,
         _ => {
-            numbered = (1..=rows.ncols()).map(|i| format!("feature{i}")).collect();
+            numbered = (1..=width).map(|i| format!("feature{i}")).collect();
             &numbered
         }
     };
-    let mut sink = stream::create(path, rows.ncols(), Some(names))?;
-    sink.write(rows)?;
-    Ok(sink.finish()?)
+    Ok(stream::create(path, width, Some(names))?)
 }
 
 /// How rows are pictures, for figures.

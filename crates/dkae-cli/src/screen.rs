@@ -15,10 +15,20 @@ use crate::flags::Global;
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C asks work to stop at the next good moment; the second one ends the process at once.
+/// Set while a file is read, and nothing else is done.
+static READING: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C asks work to stop at the next good moment; the second one ends the process at once, and so does the
+/// first while a file is read: nothing is begun then that could be left half done.
 pub fn watch_for_interrupts() {
     let handler = || {
-        if STOP.swap(true, Ordering::SeqCst) {
+        let reading = READING.load(Ordering::SeqCst);
+        if reading {
+            // Under the bar.
+            let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
+            eprintln!("{line}error: {}", dkae::Error::Interrupted);
+        }
+        if STOP.swap(true, Ordering::SeqCst) || reading {
             std::process::exit(130);
         }
     };
@@ -29,6 +39,14 @@ pub fn watch_for_interrupts() {
 /// Whether the user asked to stop.
 pub fn stop_requested() -> bool {
     STOP.load(Ordering::SeqCst)
+}
+
+/// Reads a file, which Ctrl-C ends at once; no file may be open for writing.
+pub fn reading<T>(work: impl FnOnce() -> T) -> T {
+    READING.store(true, Ordering::SeqCst);
+    let result = work();
+    READING.store(false, Ordering::SeqCst);
+    result
 }
 
 /// How to talk to the user.
@@ -74,6 +92,11 @@ impl Screen {
         }
         self.say(format_args!("{what}: {}", seconds(start.elapsed())));
         result
+    }
+
+    /// Reads rows, and says how long it took; Ctrl-C ends it at once.
+    pub fn reading<T>(self, work: impl FnOnce() -> T) -> T {
+        self.timed("reading", || reading(work))
     }
 
     /// As [`timed`](Self::timed), for work that says how far it is and can be stopped.

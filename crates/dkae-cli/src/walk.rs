@@ -27,7 +27,13 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
     let model = load_model(&flags.model, &flags.data)?;
     dkae::data::stream::create(&flags.output, model.input_width(), None)?;
     let shape = flags.figure.as_deref().map(|path| figure_shape(path, &model)).transpose()?;
-    let table = read_for((&flags.model, &model), &flags.data, &flags.reading.options(), screen)?;
+    let (files, options) = (std::slice::from_ref(&flags.data), flags.reading.options());
+    // The data's own range is black to white.
+    let mut range = (f32::INFINITY, f32::NEG_INFINITY);
+    let table = read_for((&flags.model, &model), files, &options, screen, |x| {
+        range = x.iter().fold(range, |(low, high), &v| (low.min(v), high.max(v)));
+        model.preparation().apply(x)
+    })?;
     let ends = match (flags.from, flags.to, flags.clusters) {
         (Some(from), Some(to), _) => rows(flags, &model, table.x.view(), from, to)?,
         (_, _, Some(clusters)) => centroids(flags, clusters, encode(&model, table.x.view(), screen)?.view(), screen)?,
@@ -42,7 +48,7 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
     write(&flags.output, all.view(), model.about().names.as_deref())?;
     let mut text = format!("wrote {} walks of {} steps to {}", ends.len(), flags.steps, flags.output.display());
     if let (Some(path), Some(shape)) = (&flags.figure, shape) {
-        draw(path, shape, &ends, &walks, table.x.view())?;
+        draw(path, shape, &ends, &walks, range)?;
         text += &format!(", drawn in {}", path.display());
     }
     let names: Vec<&str> = ends.iter().map(|e| e.name.as_str()).collect();
@@ -61,7 +67,7 @@ fn figure_shape(path: &Path, model: &Model) -> Result<Shape> {
     })
 }
 
-/// The codes of two rows.
+/// The codes of two prepared rows.
 fn rows(flags: &Walk, model: &Model, x: ArrayView2<f32>, from: usize, to: usize) -> Result<Vec<Ends>> {
     for (flag, row) in [("from", from), ("to", to)] {
         if row >= x.nrows() {
@@ -73,7 +79,7 @@ fn rows(flags: &Walk, model: &Model, x: ArrayView2<f32>, from: usize, to: usize)
             .into());
         }
     }
-    let codes = model.encode(x.select(Axis(0), &[from, to]).view())?;
+    let codes = model.net().encode(x.select(Axis(0), &[from, to]).view())?;
     let name = format!("{from} to {to}");
     Ok(vec![Ends { name, from: codes.row(0).to_owned(), to: codes.row(1).to_owned() }])
 }
@@ -103,9 +109,8 @@ fn centroids(flags: &Walk, clusters: usize, codes: ArrayView2<f32>, screen: Scre
         .collect())
 }
 
-/// One row of pictures for each walk; the data's own range is black to white.
-fn draw(path: &Path, shape: Shape, ends: &[Ends], walks: &[Array2<f32>], x: ArrayView2<f32>) -> Result<()> {
-    let (low, high) = x.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+/// One row of pictures for each walk; the range is black to white.
+fn draw(path: &Path, shape: Shape, ends: &[Ends], walks: &[Array2<f32>], (low, high): (f32, f32)) -> Result<()> {
     let scaled: Vec<Array2<f32>> =
         walks.iter().map(|w| w.mapv(|v| (v - low) / (high - low).max(f32::MIN_POSITIVE))).collect();
     let lines: Vec<Row> = ends.iter().zip(&scaled).map(|(e, w)| Row { caption: &e.name, pictures: w.view() }).collect();

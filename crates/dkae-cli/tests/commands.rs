@@ -145,6 +145,68 @@ fn a_file_without_a_header_is_said_to_have_none() {
     assert!(words.iter().all(|w| text.contains(w)), "{text}");
     let text = fit("clouds.csv --label kind");
     assert!(text.contains("the first row names the columns") && !text.contains("no header"), "{text}");
+    // Whoever reads such a file says so.
+    for command in ["encode m.dkae", "reconstruct m.dkae", "cluster m.dkae", "denoise m.dkae", "kernel --kernel linear"]
+    {
+        for (file, words) in [("clouds.csv --label kind", "the first row names the columns"), ("years.csv", words[0])] {
+            let text = stderr(&run(folder.path(), &format!("{command} {file} -o out.csv")));
+            assert!(text.contains(words), "{command} {file}: {text}");
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn rows_may_come_through_a_pipe() {
+    let folder = fitted();
+    let pipe = |arguments: &str| {
+        let script = format!("cat clouds.csv | \"$0\" {arguments}");
+        let arguments = ["-c", &script, env!("CARGO_BIN_EXE_dkae")];
+        let output = Command::new("sh").current_dir(folder.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{script}: {}", stderr(&output));
+    };
+    pipe("fit /dev/stdin --label kind --lambda 0 --layers 4 --steps 2 --pretrain 1 -o p.dkae");
+    pipe("encode p.dkae /dev/stdin --label kind -o a.npy");
+    done(folder.path(), "encode p.dkae clouds.csv --label kind -o b.npy");
+    assert_eq!(rows(folder.path(), "a.npy"), rows(folder.path(), "b.npy"));
+    pipe("cluster p.dkae /dev/stdin --label kind -o c.csv");
+    pipe("inspect /dev/stdin --label kind");
+}
+
+#[test]
+fn texts_whose_word_counts_do_not_fit_when_dense_are_used_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // 150 texts of two kinds, of 2000 words: 1.2 MB once dense.
+    let mut text = String::new();
+    for i in 0..150 {
+        let kind = i % 2;
+        text += &format!("{kind}");
+        (0..12).for_each(|j| text += &format!(" {}:{}", 1 + kind * 1000 + j * 83 + (i * 7 + j) % 60, 1 + (i + j) % 3));
+        text.push('\n');
+    }
+    std::fs::write(path.join("t.svm"), text).unwrap();
+    done(
+        path,
+        "fit t.svm --tfidf --svd 5 --layers 8,4 --pretrain 50 --steps 200 --restarts 2 --max-components 3 -o m.dkae",
+    );
+    for (arguments, output) in [
+        ("encode m.dkae t.svm", "npy"),
+        ("cluster m.dkae t.svm --clusters 2", "csv"),
+        ("walk m.dkae t.svm --from 0 --to 1", "npy"),
+        ("walk m.dkae t.svm --clusters 3", "npy"),
+        ("denoise m.dkae t.svm --components 2", "npy"),
+        ("classify t.svm --model m.dkae", "csv"),
+        ("classify --train t.svm --test t.svm --model m.dkae", "csv"),
+    ] {
+        let [dense, sparse] = [String::new(), " --dense-limit 100000".into()].map(|limit| {
+            done(path, &format!("{arguments}{limit} -o out.{output}"));
+            std::fs::read(path.join(format!("out.{output}"))).unwrap()
+        });
+        assert!(dense == sparse, "{arguments}");
+    }
+    // Without the reduction they would have to be dense.
+    assert!(refused(path, "kernel t.svm --dense-limit 100000 -o p.npy", 1).contains("truncated SVD"));
 }
 
 /// One run of every command that is quick.

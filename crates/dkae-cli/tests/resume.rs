@@ -197,6 +197,30 @@ fn what_a_killed_encode_leaves_is_gone_after_the_next() {
 }
 
 #[test]
+#[cfg(unix)]
+fn ctrl_c_is_heard_while_a_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    // A pipe that nobody writes to: reading goes on for ever.
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("rows.csv")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: there is no command `mkfifo`");
+        return;
+    }
+    for arguments in ["fit rows.csv -o m.dkae", "kernel rows.csv -o k.npy", "inspect rows.csv"] {
+        let writer = std::fs::File::options().read(true).write(true).open(folder.path().join("rows.csv")).unwrap();
+        let child = start(folder.path(), arguments);
+        std::thread::sleep(Duration::from_millis(700));
+        let asked = Instant::now();
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{arguments}: {}", stderr(&output));
+        assert!(asked.elapsed() < Duration::from_secs(3) && stderr(&output).contains("error: stopped on request"));
+        assert_eq!(files(folder.path()), ["rows.csv"], "{arguments}");
+        drop(writer);
+    }
+}
+
+#[test]
 fn one_thread_two_and_three_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     clouds(folder.path(), 400);
