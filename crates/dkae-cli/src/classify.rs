@@ -24,6 +24,7 @@ use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
 use crate::flags::{Classify, HingeKind, KernelFlags, Method};
+use crate::idle;
 use crate::rows::{classify, compare_names, encode, load_model, read_for, say_header, table};
 use crate::screen::Screen;
 
@@ -71,6 +72,9 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     flags.rows.apply(&mut recipe)?;
     recipe.seed = flags.seed.unwrap_or(recipe.seed);
     recipe.check()?;
+    if flags.reading.group.is_some() && (recipe.split_by.is_none() || flags.train.is_some()) {
+        return Err(Error::setting("group", idle::NO_SPLIT).into());
+    }
     if let Some(path) = &flags.output {
         check_output(path)?;
     }

@@ -56,7 +56,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
                 e.context(format!("stopped; progress is saved in {saved}; to resume, give the same command again"))
             );
         }
-        (model, _) => model.map_err(|e| about_rows(e, &flags.data))?,
+        (model, _) => model.map_err(|e| settings.blame(about_rows(e, &flags.data)))?,
     };
     let (mut text, mut value) = summary(&model);
     let also = page.as_ref().map_or(String::new(), |page| format!(", {}", page.display()));

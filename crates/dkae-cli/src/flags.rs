@@ -7,7 +7,8 @@ mod fit;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use dkae::data::read::{Column, Format};
 use dkae::data::scale::Scale;
 
@@ -28,6 +29,19 @@ pub struct Flags {
     pub global: Global,
 }
 
+impl Flags {
+    /// From the command line; ends the process when it is wrong, or asks for help.
+    pub fn from_command_line() -> Self {
+        let matches = Self::command().get_matches();
+        let mut flags = Self::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+        if let (Command::Fit(fit), Some((_, own))) = (&mut flags.command, matches.subcommand()) {
+            let given = own.ids().filter(|id| own.value_source(id.as_str()) == Some(ValueSource::CommandLine));
+            fit.given = given.map(|id| id.as_str().replace('_', "-")).collect();
+        }
+        flags
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   dkae demo                                      train on the embedded digits and look at the result
@@ -35,11 +49,11 @@ Examples:
   dkae report my.dkae rows.csv --label class     what it learned, as one HTML page
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
-  dkae classify rows.csv --label class --model my.dkae    a linear SVM on the codes
+  dkae classify rows.csv --label class --model my.dkae     a linear SVM on the codes
   dkae inspect my.dkae                           what is in a file
   dkae reproduce all --budget smoke              the paper's experiments
 
-Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count
+Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count \
 rows, columns and lines from 1, as editors do.";
 
 /// What every command understands.
@@ -141,7 +155,7 @@ pub struct Reading {
     /// File with one label per row
     #[arg(long, value_name = "FILE")]
     pub labels_file: Option<PathBuf>,
-    /// Column that says which part a row belongs to, for --split-by
+    /// Column that says which part a row belongs to, for --split-by; it is no feature
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<Column>,
     /// Whether a csv file begins with column names; by default found out
@@ -193,6 +207,7 @@ Examples:
   dkae kernel rows.npy --kernel rbf --rbf-width 15% -o p.parquet   another kernel
 
 The kernel is fitted on all rows of the file, and the matrix is written block by block.")]
+#[command(mut_arg("prior", |prior| prior.hide(true)))]
 pub struct Kernel {
     /// The rows
     #[arg(value_name = "DATA", required = true)]
@@ -208,8 +223,8 @@ pub struct Kernel {
     pub factors: bool,
     #[command(flatten)]
     pub reading: Reading,
-    /// auto, none, unit, unit-all or standard
-    #[arg(long, value_name = "SCALE")]
+    /// auto, none, unit, unit-all or standard [default: auto]
+    #[arg(long, value_name = "SCALE", help_heading = "Kernel")]
     pub scale: Option<Scale>,
     #[command(flatten)]
     pub kernel: KernelFlags,

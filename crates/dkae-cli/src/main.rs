@@ -11,6 +11,7 @@ mod denoise;
 mod figure;
 mod fit;
 mod flags;
+mod idle;
 mod inspect;
 mod kernel;
 mod manual;
@@ -26,7 +27,6 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use clap::Parser;
 use dkae::Error;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ use flags::{Command, Flags};
 use screen::Screen;
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = Flags::from_command_line();
     dkae::math::threads::set_count(flags.global.threads);
     screen::watch_for_interrupts();
     let screen = Screen::new(&flags.global);
@@ -78,6 +78,8 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
     flags.command.refuse_overwriting()?;
+    flags.command.refuse_models()?;
+    idle::refuse(&flags.command)?;
     let converted = |value: Value| (format!("wrote {}", value["output"].as_str().unwrap_or_default()), value);
     match &flags.command {
         Command::Demo(demo) => demo::run(demo, screen),
@@ -148,7 +150,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match error.chain().find_map(|e| e.downcast_ref::<Error>()) {
         Some(Error::Setting { .. }) => 2,
         Some(Error::Interrupted) => 130,
-        _ if error.downcast_ref::<settings::NotSettings>().is_some() => 2,
+        _ if error.downcast_ref::<settings::InFile>().is_some() => 2,
         _ => 1,
     }
 }

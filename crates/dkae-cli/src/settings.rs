@@ -13,6 +13,7 @@ use dkae::train::Trainer;
 use serde::{Deserialize, Serialize};
 
 use crate::flags::{Fit, KernelFlags, Reading, RowFlags};
+use crate::idle;
 
 /// A settings file: how to read the rows, and the recipe.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Settings {
     pub checkpoint_every: Option<u64>,
     /// Everything else.
     pub recipe: Recipe,
+    /// The file that settings came from, and the keys of it that hold: each with its table.
+    file: Option<(PathBuf, Vec<(String, String)>)>,
 }
 
 impl Reading {
@@ -133,8 +136,23 @@ impl Settings {
         put(&mut train.validation_rows, training.validation_rows);
         set(&mut train.patience, training.patience);
         put(&mut recipe.seed, training.seed);
-        settings.check()?;
+        if let Some((_, keys)) = &mut settings.file {
+            keys.retain(|(table, key)| !flags.given.iter().any(|given| given == flag_of(table, key)));
+        }
+        settings.check().and_then(|()| idle::refuse_fit(flags, &settings)).map_err(|e| settings.blame(e))?;
         Ok(settings)
+    }
+
+    /// What is wrong with a setting of the file is said of the file, rather than of a flag that nobody gave.
+    pub fn blame(&self, error: anyhow::Error) -> anyhow::Error {
+        let (Some((path, keys)), Some(Error::Setting { name, message })) = (&self.file, error.downcast_ref()) else {
+            return error;
+        };
+        // The one setting that a library's own part calls by another name.
+        let flag = if *name == "components" { "svd".to_owned() } else { name.replace('_', "-") };
+        let Some((table, key)) = keys.iter().find(|(table, key)| flag_of(table, key) == flag) else { return error };
+        let table = if table.is_empty() { String::new() } else { format!("[{table}] ") };
+        InFile(format!("{}, {table}{key}: {message}", path.display())).into()
     }
 
     /// What can be wrong is found out before anything is read or computed.
@@ -191,6 +209,27 @@ const OWN: [&str; 3] = ["data", "prior", "checkpoint-every"];
 /// Flags whose keys have another name: the flag, the table, the key.
 const RENAMED: [(&str, &str, &str); 2] =
     [("output-activation", "train", "output"), ("rbf-width", "kernel.rbf", "width")];
+
+/// The flag of a key.
+fn flag_of<'a>(table: &str, key: &'a str) -> &'a str {
+    let renamed = RENAMED.iter().find(|(_, place, name)| (*place, *name) == (table, key));
+    renamed.map_or(key, |(flag, ..)| flag)
+}
+
+/// Every key of a settings file with its table; kernels in a sum are as those that stand alone.
+fn keys(file: &toml::Table, place: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (key, value) in file {
+        found.push((place.to_owned(), key.clone()));
+        let inner = if place.is_empty() || key == "kernel" { key.clone() } else { format!("{place}.{key}") };
+        let tables = match value {
+            toml::Value::Array(list) => &list[..],
+            value => std::slice::from_ref(value),
+        };
+        found.extend(tables.iter().filter_map(toml::Value::as_table).flat_map(|table| keys(table, &inner)));
+    }
+    found
+}
 
 /// The tables of a settings file, and the keys of each.
 fn tables() -> Vec<(&'static str, Vec<String>)> {
@@ -261,38 +300,42 @@ fn with_dashes(table: toml::Table) -> Result<toml::Table> {
     Ok(renamed)
 }
 
-/// What a settings file that cannot be used is called: an error of usage.
+/// What is wrong in a settings file: an error of usage.
 #[derive(Debug)]
-pub struct NotSettings(PathBuf);
+pub struct InFile(String);
 
-impl std::fmt::Display for NotSettings {
+impl std::fmt::Display for InFile {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "{}: not a settings file", self.0.display())
+        f.write_str(&self.0)
     }
 }
+
+impl std::error::Error for InFile {}
 
 impl Settings {
     /// From a TOML file.
     fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        Self::parse(&text).with_context(|| NotSettings(path.to_owned()))
+        let (settings, keys) =
+            Self::parse(&text).with_context(|| InFile(format!("settings file {}", path.display())))?;
+        Ok(Settings { file: Some((path.to_owned(), keys)), ..settings })
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    /// The settings in a file, and its keys.
+    fn parse(text: &str) -> Result<(Self, Vec<(String, String)>)> {
         let mut recipe = with_dashes(toml::from_str(text)?)?;
         refuse_misplaced(&recipe)?;
+        let keys = keys(&recipe, "");
         for place in [&["train"][..], &["kernel", "pck"], &["kernel", "rbf"]] {
             let section = place.iter().try_fold(&recipe, |table, &key| table.get(key)?.as_table());
             if section.is_some_and(|table| table.contains_key("seed") && table.get("seed") != recipe.get("seed")) {
-                let message =
-                    format!("[{}] has one of its own; set seed at the top: it seeds everything", place.join("."));
-                return Err(Error::setting("seed", message).into());
+                bail!("`seed` is set in [{}]; set it at the top alone: it seeds everything", place.join("."));
             }
         }
         // The command's own keys are taken out, so that each side can refuse what it does not know.
         let command: toml::Table = OWN.iter().filter_map(|&key| Some((key.to_owned(), recipe.remove(key)?))).collect();
         let Command { data, prior, checkpoint_every } = command.try_into()?;
-        Ok(Settings { data, prior, checkpoint_every, recipe: recipe.try_into()? })
+        Ok((Settings { data, prior, checkpoint_every, recipe: recipe.try_into()?, file: None }, keys))
     }
 
     /// As a TOML file.
@@ -373,7 +416,7 @@ impl KernelFlags {
 }
 
 /// The kernel itself, or those that it is a sum of.
-fn kernels(spec: &KernelSpec) -> Vec<&KernelSpec> {
+pub fn kernels(spec: &KernelSpec) -> Vec<&KernelSpec> {
     match spec {
         KernelSpec::Sum(sum) => sum.parts.iter().flat_map(|part| kernels(&part.kernel)).collect(),
         kernel => vec![kernel],
@@ -427,7 +470,7 @@ mod tests {
     use clap::Args;
 
     fn parse(text: &str) -> Settings {
-        Settings::parse(text).unwrap_or_else(|e| panic!("{text}: {e:#}"))
+        Settings::parse(text).unwrap_or_else(|e| panic!("{text}: {e:#}")).0
     }
 
     #[test]
@@ -437,9 +480,7 @@ mod tests {
         let mut keys = Vec::new();
         for (table, known) in tables() {
             for key in known {
-                let renamed = RENAMED.iter().find(|(_, place, name)| (*place, *name) == (table, &key[..]));
-                let flag = renamed.map_or(key, |(flag, ..)| (*flag).to_owned());
-                keys.push((table, flag));
+                keys.push((table, flag_of(table, &key).to_owned()));
             }
         }
         // Tables themselves, and the names of kernels, which are values of --kernel.
@@ -456,6 +497,22 @@ mod tests {
             assert!(known || no_key.contains(&&flag[..]), "--{flag} has no key");
         }
         assert!(flags.len() > 50, "{flags:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_key_is_said_of_its_file() {
+        let text = "take = 9\n[data]\nwidth = 3\n[[kernel.sum.parts]]\nweight = 1.0\n[kernel.sum.parts.kernel.rbf]\n\
+                    width = { value = -1.0 }\n[train]\noutput = 'tanh'\n";
+        let (settings, keys) = Settings::parse(text).unwrap();
+        let settings = Settings { file: Some(("s.toml".into(), keys)), ..settings };
+        let blamed = |name| settings.blame(Error::setting(name, "wrong").into()).to_string();
+        assert_eq!(blamed("take"), "s.toml, take: wrong");
+        assert_eq!(blamed("width"), "s.toml, [data] width: wrong");
+        assert_eq!(blamed("rbf-width"), "s.toml, [kernel.rbf] width: wrong");
+        assert_eq!(blamed("output_activation"), "s.toml, [train] output: wrong");
+        // Not in the file.
+        assert_eq!(blamed("output"), "output: wrong");
+        assert_eq!(blamed("lambda"), "lambda: wrong");
     }
 
     #[test]

@@ -156,9 +156,6 @@ fn settings_out_of_range_are_named_as_flags() {
     fails(path, "kernel clouds.csv --skip kind --kernel rbf --factors -o x.svm", 2, &["--factors"]);
     fails(path, "fit clouds.csv --label kind", 2, &["required"]);
     fails(path, "fit --frobnicate", 2, &["--frobnicate"]);
-    // The same from a settings file, where the library has another name for it.
-    write(path, "rbf.toml", "[kernel.rbf]\nwidth = { value = -1.0 }\n");
-    fails(path, "fit clouds.csv --label kind --config rbf.toml -o x.dkae", 2, &["--rbf-width", "-1"]);
 
     fails(path, "denoise m.dkae clouds.csv --label kind --components 5 -o x.npy", 2, &["--components", "1 to 4", "5"]);
     fails(path, "denoise m.dkae clouds.csv --label kind --noise mask:1 -o x.npy", 2, &["--noise", "[0, 1)"]);
@@ -226,12 +223,113 @@ fn settings_are_checked_before_anything_is_read() {
         fails(path, &format!("fit missing.csv {flags} -o x.dkae"), 2, words);
     }
     write(path, "s.toml", "[train]\npatience = 0\n");
-    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["patience", "at least 1"]);
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, [train] patience: ", "at least 1"]);
     write(path, "s.toml", "kernel = 'precomputed'\n");
-    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["--kernel", "--prior"]);
+    fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, kernel: ", "--prior"]);
     fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
     // With sound settings it is the file.
     fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
+}
+
+#[test]
+fn values_in_a_settings_file_are_named_by_file_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    clouds(path, 90);
+    for (text, words) in [
+        ("[train]\nlambda = 1.5\n", &["error: s.toml, [train] lambda: expected", "[0, 1]", "1.5"][..]),
+        ("[kernel.rbf]\nwidth = { value = -1.0 }\n", &["s.toml, [kernel.rbf] width: ", "-1"]),
+        ("split = [0.5, 0.5, 0.5]\n", &["s.toml, split: ", "sum to 1"]),
+        ("split-by = ['a', 'b', 'c']\n", &["s.toml, split-by: ", "--group"]),
+        // What only the rows show.
+        ("take = 1000\n", &["s.toml, take: ", "1000", "90"]),
+        ("[train]\nbatch = 1000\n", &["s.toml, [train] batch: ", "63 training rows"]),
+        ("svd = 50\n", &["s.toml, svd: ", "50"]),
+        ("[data]\nskip = ['nothing']\n", &["s.toml, [data] skip: ", "clouds.csv", "nothing"]),
+        ("[data]\ngroup = 'a'\n", &["s.toml, [data] group: ", "--split-by", "--skip"]),
+        ("[data]\narray = 'x'\n", &["s.toml, [data] array: ", "npz", "clouds.csv is csv"]),
+        ("seed = 'seven'\n", &["settings file s.toml", "seed"]),
+        ("seed = 7\n[train]\nseed = 99\n", &["settings file s.toml", "`seed` is set in [train]"]),
+    ] {
+        write(path, "s.toml", text);
+        fails(path, "fit clouds.csv --label kind --config s.toml -o x.dkae", 2, words);
+    }
+    // A flag goes before the file, and is named when it is wrong itself.
+    write(path, "s.toml", "[train]\nlambda = 1.5\n");
+    fails(
+        path,
+        "fit clouds.csv --label kind --config s.toml --lambda 2 -o x.dkae",
+        2,
+        &["error: --lambda: ", "found 2"],
+    );
+    done(path, &format!("fit clouds.csv --label kind --config s.toml --lambda 0.2 {SMALL} -o x.dkae"));
+}
+
+#[test]
+fn flags_without_effect_are_refused_by_name() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "labels.txt", "red\n".repeat(90));
+    write(path, "rows.npy", npy(90, 8, |i| (i % 7) as f32));
+    write(path, "s.svm", "1 1:2 8:1\n2 2:1\n");
+    for (arguments, words) in [
+        ("fit clouds.csv --label kind --group a -o x.dkae", &["--group", "--split-by", "--skip"][..]),
+        ("classify clouds.csv --label kind --group a", &["--group", "--split-by", "--skip"]),
+        ("classify --train clouds.csv --test clouds.csv --label kind --group a", &["--group", "--split-by"]),
+        ("fit clouds.csv --label kind --labels-file labels.txt -o x.dkae", &["--labels-file", "label", "--skip"]),
+        ("cluster m.dkae clouds.csv --label kind --labels-file labels.txt -o x.csv", &["--labels-file", "--skip"]),
+        ("encode m.dkae rows.npy --labels-file labels.txt -o x.csv", &["--labels-file", "--drop-label"]),
+        ("kernel rows.npy --labels-file labels.txt -o x.npy", &["--labels-file", "--drop-label"]),
+        ("fit clouds.csv --label kind --array x -o x.dkae", &["--array", "npz", "clouds.csv is csv"]),
+        ("encode m.dkae rows.npy --array x -o x.csv", &["--array", "npz", "rows.npy is npy"]),
+        ("encode m.dkae rows.npy --format npy --array x -o x.csv", &["--array", "npz"]),
+        ("inspect clouds.csv --width 9", &["--width", "svmlight", "clouds.csv is csv"]),
+        ("report m.dkae clouds.csv --label kind --width 8", &["--width", "svmlight"]),
+        ("inspect clouds.csv --dense-limit 9", &["--dense-limit", "svmlight"]),
+        ("inspect rows.npy --header true", &["--header", "csv", "rows.npy is npy"]),
+        ("kernel s.svm --delimiter ; -o x.npy", &["--delimiter", "csv", "s.svm is svmlight"]),
+        ("inspect m.dkae --label kind", &["--label", "m.dkae is a model"]),
+        ("fit clouds.csv --label kind --lambda 0 --kernel rbf -o x.dkae", &["--kernel", "lambda is 0"]),
+        ("fit clouds.csv --label kind --lambda 0 --restarts 2 -o x.dkae", &["--restarts", "lambda is 0"]),
+        ("fit clouds.csv --label kind --split 0.8,0,0.2 --patience 3 -o x.dkae", &["--patience", "validation rows"]),
+        ("fit clouds.csv --label kind --write-config s.toml -o x.dkae", &["--write-config", "--output"]),
+        ("denoise m.dkae rows.npy --seed 3 -o x.npy", &["required"]),
+        ("walk m.dkae rows.npy --from 0 --to 1 --seed 3 -o x.npy", &["--seed"]),
+    ] {
+        fails(path, arguments, 2, words);
+    }
+    // What the same flags are for.
+    done(path, "cluster m.dkae rows.npy --labels-file labels.txt -o c.csv");
+    done(path, "inspect s.svm --width 9 --dense-limit 100");
+    done(path, "encode m.dkae clouds.csv --label kind --header true --delimiter , -o codes.csv");
+    done(path, "kernel rows.npy --labels-file labels.txt --kernel ideal -o p.npy");
+}
+
+#[test]
+fn a_model_for_rows_and_rows_for_a_model_are_told_apart() {
+    let folder = fitted();
+    let path = folder.path();
+    std::fs::copy(path.join("m.dkae"), path.join("other.dkae")).unwrap();
+    for (arguments, call) in [
+        ("fit m.dkae -o x.dkae", "dkae fit DATA -o MODEL"),
+        ("kernel m.dkae -o x.npy", "dkae kernel DATA -o FILE"),
+        ("classify m.dkae --label kind", "dkae classify DATA"),
+        ("encode other.dkae m.dkae -o x.npy", "dkae encode MODEL DATA -o CODES"),
+        ("decode m.dkae m.dkae -o x.npy", "dkae decode MODEL CODES -o FILE"),
+        ("report other.dkae m.dkae", "dkae report MODEL DATA"),
+        ("denoise other.dkae clouds.csv --label kind --fit m.dkae -o x.npy", "dkae denoise MODEL DATA"),
+        ("fit clouds.csv --label kind --config m.dkae -o x.dkae", "dkae fit DATA -o MODEL"),
+    ] {
+        fails(path, arguments, 1, &["m.dkae: is a model", call]);
+    }
+    for arguments in ["encode clouds.csv clouds.csv -o x.npy", "classify clouds.csv --label kind --model clouds.csv"] {
+        fails(
+            path,
+            arguments,
+            1,
+            &["a model was expected", "`dkae fit` wrote", "csv", "clouds.csv: is not a dkae file"],
+        );
+    }
 }
 
 #[test]
@@ -509,13 +607,4 @@ fn columns_in_another_order_are_refused() {
         let message = refused(folder.path(), command, 1);
         assert!(message.contains("feature 1 is `b`") && message.contains("`a`"), "{message}");
     }
-}
-
-#[test]
-fn a_seed_of_its_own_in_a_section_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    clouds(folder.path(), 60);
-    std::fs::write(folder.path().join("s.toml"), "seed = 7\n[train]\nseed = 99\n").unwrap();
-    let message = refused(folder.path(), "fit clouds.csv --label kind --config s.toml -o m.dkae", 2);
-    assert!(message.contains("--seed") && message.contains("[train]"), "{message}");
 }

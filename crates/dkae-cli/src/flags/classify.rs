@@ -9,10 +9,10 @@ use super::{Reading, RowFlags};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  dkae classify rows.csv --label class                              split, then a linear SVM on the rows
-  dkae classify rows.csv --label class --model my.dkae              on codes, with the parts the model was made with
-  dkae classify --train a.csv --test b.csv --label class --method kernel-svm --c 1,10 --rbf-width 25%,50%
-  dkae classify --train a.csv --test b.csv --label class --method knn --neighbours 1,3,5 -o predictions.csv
+  dkae classify rows.csv --label class                    split, then a linear SVM on the rows
+  dkae classify rows.csv --label class --model my.dkae    on codes, split as in the model's fit
+  dkae classify rows.csv --label class --method kernel-svm --c 1,10 --rbf-width 25%,50%
+  dkae classify --train a.csv --test b.csv --label class --method knn --neighbours 1,3,5 -o out.csv
 
 Every value in a list is tried, and the one that does best on the validation rows is used on the test rows.")]
 pub struct Classify {
@@ -35,7 +35,7 @@ pub struct Classify {
     #[arg(long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
     /// svm (linear), kernel-svm or knn
-    #[arg(long, value_name = "METHOD", default_value = "svm")]
+    #[arg(long, value_name = "METHOD", default_value = "svm", hide_possible_values = true)]
     pub method: Method,
     /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
     #[arg(long, value_name = "C,C,...", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
@@ -50,7 +50,7 @@ pub struct Classify {
     #[arg(long, value_name = "K,K,...", value_delimiter = ',', value_parser = at_least_one, allow_negative_numbers = true)]
     pub neighbours: Option<Vec<usize>>,
     /// svm: what errors cost, their square or themselves: squared or linear [default: squared]
-    #[arg(long, value_name = "HINGE")]
+    #[arg(long, value_name = "HINGE", hide_possible_values = true)]
     pub hinge: Option<HingeKind>,
     /// svm, kernel-svm: how far the optimum may be missed [default: 0.0001; for kernel-svm 0.001]
     #[arg(long, value_name = "X")]

@@ -32,9 +32,9 @@ pub struct Convert {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  dkae denoise my.dkae noisy.npy --fit clean.npy -o cleaned.npy     components of clean codes
-  dkae denoise my.dkae rows.csv --components 8 -o cleaned.csv       components of the codes themselves
-  dkae denoise my.dkae rows.npy --noise gauss:0.25 -o cleaned.npy   add noise first, and say how much of it goes
+  dkae denoise my.dkae noisy.npy --fit clean.npy -o out.npy     components of clean codes
+  dkae denoise my.dkae rows.csv --components 8 -o out.csv       components of the codes themselves
+  dkae denoise my.dkae rows.npy --noise gauss:0.25 -o out.npy   add noise first, say how much goes
 
 Noise is added, and errors are measured, in the units the network sees: after the model's own scaling.")]
 pub struct Denoise {
@@ -57,7 +57,7 @@ pub struct Denoise {
     #[arg(long, value_name = "NOISE", default_value = "none", hide_default_value = true)]
     pub noise: Noise,
     /// Seed of the noise
-    #[arg(long, value_name = "N", default_value_t = 7)]
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "noise")]
     pub seed: u64,
     #[command(flatten)]
     pub reading: Reading,
@@ -66,7 +66,7 @@ pub struct Denoise {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  dkae walk my.dkae rows.npy --from 3 --to 17 -o walk.npy                    from row 3 to row 17 (the first is row 0)
+  dkae walk my.dkae rows.npy --from 3 --to 17 -o walk.npy     from row 3 to row 17, counted from 0
   dkae walk my.dkae images.idx --clusters 10 --pairs 3 -o walk.npy --figure walk.svg")]
 pub struct Walk {
     /// The model
@@ -97,7 +97,7 @@ pub struct Walk {
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
     /// Seed of the clusters and pairs
-    #[arg(long, value_name = "N", default_value_t = 7)]
+    #[arg(long, value_name = "N", default_value_t = 7, conflicts_with_all = ["from", "to"])]
     pub seed: u64,
     #[command(flatten)]
     pub reading: Reading,
@@ -137,7 +137,7 @@ Examples:
   dkae report my.dkae rows.csv --label class                     writes my.html
   dkae report mnist.dkae train-images-idx3-ubyte.gz -o page.html
 
-Give the rows that the model was trained on, read as they were then: the page shows those that were held out from training.
+Give the rows that the model was trained on, read as they were then: the page shows those that were held out from training. \
 With other rows it shows those, and says so. The page is one file; open it in any browser, no network is needed.")]
 pub struct Report {
     /// The model

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Command;
+use crate::rows::is_model;
 
 impl Command {
     /// An output that is also an input, or another output, would be lost: nobody means that.
@@ -24,6 +25,41 @@ impl Command {
             written.push(place);
         }
         Ok(())
+    }
+
+    /// A model where rows or settings belong: most likely the arguments are in the wrong order.
+    pub fn refuse_models(&self) -> dkae::Result<()> {
+        let (model, usage) = self.usage();
+        // When the model is none, whoever loads it says that the two are swapped.
+        if model.is_some_and(|path| !is_model(path)) {
+            return Ok(());
+        }
+        let (_, inputs) = self.files();
+        let others = inputs.into_iter().filter(|path| !model.is_some_and(|model| std::ptr::eq(*path, model)));
+        match others.into_iter().find(|path| is_model(path)) {
+            None => Ok(()),
+            Some(path) => {
+                let message = format!("is a model, and something else was expected there; the call is: dkae {usage}");
+                Err(dkae::Error::format(path, "", message))
+            }
+        }
+    }
+
+    /// The model that the command uses, and how it is called, in short.
+    fn usage(&self) -> (Option<&PathBuf>, &'static str) {
+        match self {
+            Command::Fit(_) => (None, "fit DATA -o MODEL"),
+            Command::Kernel(_) => (None, "kernel DATA -o FILE"),
+            Command::Encode(c) => (Some(&c.model), "encode MODEL DATA -o CODES"),
+            Command::Decode(c) => (Some(&c.model), "decode MODEL CODES -o FILE"),
+            Command::Reconstruct(c) => (Some(&c.model), "reconstruct MODEL DATA -o FILE"),
+            Command::Denoise(d) => (Some(&d.model), "denoise MODEL DATA -o FILE"),
+            Command::Walk(w) => (Some(&w.model), "walk MODEL DATA --from I --to J -o FILE"),
+            Command::Cluster(c) => (Some(&c.model), "cluster MODEL DATA -o FILE"),
+            Command::Report(r) => (Some(&r.model), "report MODEL DATA"),
+            Command::Classify(c) => (c.model.as_ref(), "classify DATA --label COLUMN --model MODEL"),
+            _ => (None, "--help"),
+        }
     }
 
     /// What the command writes, and what it reads.

@@ -16,7 +16,7 @@ Examples:
   dkae fit rows.csv --label class -o my.dkae
   dkae fit rows.csv --label class -o my.dkae --report     a page of what was learned, in my.html
   dkae fit train-images-idx3-ubyte.gz --take 20000 --seed 0 -o mnist.dkae
-  dkae fit clouds.csv.gz --label label --drop-label 0 --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
+  dkae fit clouds.csv --label kind --skip y,x --group image --split-by 3,1,2 -o clouds.dkae
   dkae fit counts.svm.gz --tfidf --svd 20 --scale standard -o texts.dkae
   dkae fit rows.npy --kernel rbf --rbf-width 15% -o rbf.dkae
   dkae fit rows.npy --kernel 0.5*pck+rbf -o both.dkae
@@ -34,11 +34,11 @@ pub struct Fit {
     /// Write a page that shows what was learned, too [default name: the model's, with .html]
     #[arg(long, value_name = "PAGE.html", num_args = 0..=1, conflicts_with = "write_config")]
     pub report: Option<Option<PathBuf>>,
-    /// Settings as a TOML file; flags go before it
+    /// Settings as a TOML file; where a flag says otherwise, the flag holds
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Write the settings in force to a TOML file and stop
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub write_config: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
@@ -50,6 +50,9 @@ pub struct Fit {
     pub network: NetworkFlags,
     #[command(flatten)]
     pub training: TrainingFlags,
+    /// The flags that were given, without their dashes.
+    #[arg(skip)]
+    pub given: Vec<String>,
 }
 
 impl Fit {
