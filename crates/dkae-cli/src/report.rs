@@ -7,7 +7,7 @@ use anyhow::Result;
 use dkae::Error;
 use dkae::data::atomic::AtomicFile;
 use dkae::data::split::Split;
-use dkae::kernel::Prior;
+use dkae::kernel::{KernelSpec, Prior};
 use dkae::net::Model;
 use dkae::recipe::{Prepared, RawRows, Recipe, Source, measure};
 use dkae_report::page::{self, Subject};
@@ -17,6 +17,7 @@ use crate::fit::{read_matrix, summary, with_rows};
 use crate::flags::Report;
 use crate::rows::{check_names, check_width, load_model};
 use crate::screen::{Screen, seconds};
+use crate::settings::kernels;
 
 /// How far a loss may be from the one in the model file when the rows are the same: other machines round otherwise.
 const SAME: f64 = 1e-3;
@@ -70,9 +71,15 @@ fn show(
         Some(split) => split,
         None => Split::random(source.x.len(), Recipe::default().split, recipe.seed)?,
     };
+    let matrix = match &flags.prior {
+        Some(_) if recipe.train.lambda == 0.0 => {
+            return Err(Error::setting("prior", "has no effect: the model was trained without a kernel").into());
+        }
+        prior => prior.as_deref().map(read_matrix).transpose()?,
+    };
+    check_enough(file, source.x.len(), split.train.len(), recipe, matrix.is_some())?;
     let prepared = Prepared::by(model.preparation(), source, split)?;
     let since = Instant::now();
-    let matrix = flags.prior.as_deref().map(read_matrix).transpose()?;
     let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;
     let priors = screen.watched("applying it to all rows", |progress| kernel.priors(&prepared, progress))?;
     let times = [("reading".to_owned(), reading), ("fitting the kernel again".to_owned(), since.elapsed())];
@@ -108,6 +115,27 @@ fn show(
     };
     write(output, &subject, recipe.seed, screen)?;
     Ok(figures)
+}
+
+/// Refuses rows of which too few are left to fit the kernel and the components of the codes on.
+fn check_enough(file: &Path, n: usize, train: usize, recipe: &Recipe, matrix: bool) -> Result<()> {
+    let components = |kernel: &KernelSpec| match kernel {
+        KernelSpec::Pck(pck) if recipe.train.lambda > 0.0 && !matrix => pck.max_components,
+        _ => 2,
+    };
+    let needed = kernels(&recipe.kernel).into_iter().map(components).max().unwrap_or(2).max(2);
+    if train >= needed {
+        return Ok(());
+    }
+    let share = Recipe::default().split[0];
+    let least = (n..).find(|&n| (share * n as f64).round() as usize >= needed).unwrap_or(needed);
+    let message = format!(
+        "{}: {n} rows are too few for a report, which fits the kernel again on {:.0} % of them and shows the others; give at \
+         least {least}, best those that the model was trained on",
+        file.display(),
+        100.0 * share
+    );
+    Err(Error::Data(message).into())
 }
 
 /// A fitted model, its rows and their priors.

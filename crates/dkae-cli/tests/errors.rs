@@ -306,6 +306,30 @@ fn flags_without_effect_are_refused_by_name() {
 }
 
 #[test]
+fn a_report_says_how_many_rows_it_needs() {
+    let folder = fitted();
+    let path = folder.path();
+    let text = std::fs::read_to_string(path.join("clouds.csv")).unwrap();
+    let few = |rows: usize| {
+        let lines: Vec<&str> = text.lines().take(1 + rows).collect();
+        write(path, "few.csv", lines.join("\n"));
+    };
+    // Mixtures of up to four components need four rows, and 70 % of five are four.
+    for rows in [1, 2, 4] {
+        few(rows);
+        let words = ["few.csv: ", &format!("{rows} rows are too few"), "70 %", "at least 5", "trained on"];
+        fails(path, "report m.dkae few.csv --label kind", 1, &words);
+    }
+    few(5);
+    done(path, "report m.dkae few.csv --label kind");
+    done(path, "fit clouds.csv --label kind --kernel cosine --layers 8,4 --pretrain 2 --steps 5 -o c.dkae");
+    few(2);
+    fails(path, "report c.dkae few.csv --label kind", 1, &["few.csv: 2 rows are too few", "at least 3"]);
+    few(3);
+    done(path, "report c.dkae few.csv --label kind");
+}
+
+#[test]
 fn a_model_for_rows_and_rows_for_a_model_are_told_apart() {
     let folder = fitted();
     let path = folder.path();
