@@ -128,10 +128,11 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
 
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    const WORDS: [(&str, &str); 3] = [
+    const WORDS: [(&str, &str); 4] = [
         ("lower max_components", "lower --max-components"),
         ("raise subset", "raise --subset"),
         ("set label to ", "give --label "),
+        ("else leave it out", "else leave it out with --skip"),
     ];
     WORDS.iter().fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
 }

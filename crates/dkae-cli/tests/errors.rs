@@ -66,7 +66,15 @@ fn values_that_are_not_numbers_are_named_by_row_and_column() {
         refuse("gap.csv", &["row 2", "`b`", "missing"]);
         refuse("text.csv", &["row 2", "column 2", "`four`", "not a number"]);
         refuse("prose.csv", &["row 1", "column 1", "not a number"]);
-        refuse("clouds.csv", &["row 1", "column 9", "`red` is not a number", "classes, give --label kind"]);
+        refuse(
+            "clouds.csv",
+            &[
+                "row 1",
+                "column 9",
+                "`red` is not a number",
+                "classes, give --label kind, else leave it out with --skip",
+            ],
+        );
         refuse("ragged.csv", &["row 2", "line 3", "1 columns where the first row has 2"]);
         refuse("nan.npy", &["row 3 (from 1)", "feature 4", "NaN"]);
     }
