@@ -29,6 +29,7 @@ Examples:
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --label class --model my.dkae    a linear SVM on the codes
+  dkae embed rows.csv --label class -o z.csv     kernel PCA and its like, without a network
   dkae inspect my.dkae                           what is in a file
   dkae reproduce all --budget smoke              the paper's experiments
 
@@ -66,6 +67,10 @@ pub enum Command {
     Inspect(Inspect),
     /// Write the kernel matrix of given rows, or its factors
     Kernel(Box<Kernel>),
+    /// Rows to a few coordinates: PCA, kernel PCA, entropy components or ISOMAP
+    Embed(Box<crate::embed::Embed>),
+    /// How alike two kernels are: alignment and L_c
+    Align(crate::align::Align),
     /// Clean rows: keep the leading components of their codes
     Denoise(Denoise),
     /// Walk in a straight line between two codes
@@ -133,6 +138,10 @@ impl Command {
                 (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
             }
             Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
+            Command::Embed(e) => (
+                e.figure.iter().chain([&e.output]).cloned().collect(),
+                e.data.iter().chain(&e.on).chain(&e.reading.labels_file).collect(),
+            ),
             Command::Denoise(d) => (
                 vec![d.output.clone()],
                 [&d.model, &d.data].into_iter().chain(&d.fit).chain(&d.reading.labels_file).collect(),
@@ -316,7 +325,7 @@ pub struct RowFlags {
 }
 
 /// The kernel that codes are aligned with.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelFlags {
     /// pck, rbf, linear, polynomial, cosine, ideal (needs labels), or a weighted sum such as 0.5*pck+rbf [default: pck]

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::input::Input;
 use super::rows::{Interner, Opened, collect};
+use super::sparse::DENSE_LIMIT;
 use super::{Labels, Table, cifar, csv, idx, npy, svmlight};
 use crate::{Error, Result};
 
@@ -72,7 +73,7 @@ impl Default for ReadOptions {
             allow_missing: false,
             array: None,
             width: None,
-            dense_limit: 2 << 30,
+            dense_limit: DENSE_LIMIT,
         }
     }
 }
@@ -365,7 +366,8 @@ fn detect(input: &mut Input) -> Result<Format> {
 }
 
 /// Reads a file of labels: idx or npy with one number per row, or text with one label per line.
-fn read_labels(path: &Path) -> Result<Labels> {
+pub fn read_labels(path: impl AsRef<Path>) -> Result<Labels> {
+    let path = path.as_ref();
     let mut input = Input::open(path)?;
     let mut labels = Interner::default();
     match detect(&mut input)? {
