@@ -257,7 +257,7 @@ pub(crate) fn read_as(format: Format, path: &Path, options: &ReadOptions) -> Res
 
 /// Reads several files one after the other, as the batches of CIFAR-10: the same columns in each, classes matched by name.
 pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Table> {
-    let mut tables = paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<Vec<_>>>()?;
+    let tables = paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<Vec<_>>>()?;
     let Some((first_path, first)) = tables.first() else {
         return Err(Error::Data("no file to read was given".to_owned()));
     };
@@ -274,24 +274,26 @@ pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Ta
             return Err(differs("one has labels, the other has not"));
         }
     }
+    join(tables.into_iter().map(|(_, table)| table).collect())
+}
+
+/// Puts tables of the same width one after the other; classes are matched by name, and features are called as in the first.
+pub fn join(mut tables: Vec<Table>) -> Result<Table> {
     if tables.len() == 1 {
-        return Ok(tables.remove(0).1);
+        return Ok(tables.remove(0));
     }
-    let views: Vec<_> = tables.iter().map(|(_, t)| t.x.view()).collect();
+    let views: Vec<_> = tables.iter().map(|t| t.x.view()).collect();
     let x = concatenate(Axis(0), &views).map_err(|e| Error::Data(format!("cannot join the files: {e}")))?;
-    let labels = tables[0].1.labels.is_some().then(|| {
+    let labels = tables.iter().all(|t| t.labels.is_some()).then(|| {
         let mut all = Interner::default();
-        for labels in tables.iter().filter_map(|(_, t)| t.labels.as_ref()) {
+        for labels in tables.iter().filter_map(|t| t.labels.as_ref()) {
             labels.index.iter().for_each(|&i| all.push(&labels.names[i as usize]));
         }
         all.into_labels()
     });
-    let groups = tables[0]
-        .1
-        .groups
-        .is_some()
-        .then(|| tables.iter_mut().flat_map(|(_, t)| t.groups.take().unwrap_or_default()).collect());
-    let (_, first) = tables.swap_remove(0);
+    let groups = tables.iter().all(|t| t.groups.is_some());
+    let groups = groups.then(|| tables.iter_mut().flat_map(|t| t.groups.take().unwrap_or_default()).collect());
+    let first = tables.swap_remove(0);
     Ok(Table { x, labels, names: first.names, shape: first.shape, groups })
 }
 
