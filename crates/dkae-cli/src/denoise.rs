@@ -3,7 +3,7 @@
 //! All of it happens on prepared rows, where noise of a given size means the same for every data set.
 
 use anyhow::Result;
-use dkae::code::{Pca, PcaModel};
+use dkae::code::{Pca, PcaModel, denoise};
 use dkae::math::threads;
 use dkae::metrics::mean_squared_error;
 use dkae::train::Noise;
@@ -26,21 +26,18 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     };
     let clean = prepared(&flags.data)?;
     let rows = noisy(clean.view(), flags.noise, flags.seed);
-    let encode = |x: ArrayView2<f32>| by_blocks("encoding", x, screen, |block| model.net().encode(block));
-    let codes = encode(rows.view())?;
-    let find = |codes: &Array2<f32>| {
+    let find = |x: ArrayView2<f32>| -> Result<PcaModel> {
+        let codes = by_blocks("encoding", x, screen, |block| model.net().encode(block))?;
         let components = flags.components.unwrap_or(32.min(model.code_width()).min(codes.nrows()));
         let pca = Pca { components, ..Pca::default() };
-        screen.watched("finding the components", |progress| pca.fit_watched(codes.view(), progress))
+        Ok(screen.watched("finding the components", |progress| pca.fit_watched(codes.view(), progress))?)
     };
-    let pca: PcaModel = match &flags.fit {
-        None => find(&codes)?,
-        Some(path) => find(&encode(prepared(path)?.view())?)?,
+    let pca = match &flags.fit {
+        None => find(rows.view())?,
+        Some(path) => find(prepared(path)?.view())?,
     };
     let components = pca.components.nrows();
-    let cleaned = by_blocks("decoding", codes.view(), screen, |block| {
-        model.net().decode(pca.inverse(pca.transform(block)?.view())?.view())
-    })?;
+    let cleaned = by_blocks("cleaning", rows.view(), screen, |block| denoise(model.net(), &pca, block))?;
     let raw = model.preparation().apply_inverse(cleaned.view())?;
     write(&flags.output, raw.view(), model.about().names.as_deref())?;
 
