@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dkae::kernel::{self as kernels, FittedPck, KernelSpec, Prior, Width};
+use dkae::kernel::{self as kernels, FittedPck, Kept, KernelSpec, Prior, Width};
 use dkae::progress::Progress;
 use dkae::{Error, Result};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
@@ -87,6 +87,14 @@ impl kernels::Kernel for Kernel {
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
         self.fitted().between(a, b, out)
+    }
+
+    fn keep(&self, x: Array2<f32>, progress: &dyn Progress) -> Result<Kept> {
+        self.fitted().keep(x, progress)
+    }
+
+    fn between_kept(&self, a: ArrayView2<f32>, b: &Kept, out: ArrayViewMut2<f32>) -> Result<()> {
+        self.fitted().between_kept(a, b, out)
     }
 
     fn describe(&self) -> String {

@@ -11,7 +11,7 @@ use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
 use dkae::baseline::svm::linear::Hinge;
 use dkae::baseline::svm::{KernelSvm, LinearSvm};
 use dkae::data::atomic::write_atomically;
-use dkae::data::read::{ReadOptions, read_many};
+use dkae::data::read::{ReadOptions, join, read_many};
 use dkae::data::split::Split;
 use dkae::data::{Labels, Table};
 use dkae::kernel::{Kernel, KernelSpec};
@@ -248,22 +248,12 @@ fn from_files(
     let before = n + choose.as_ref().map_or(0, Table::len);
     split.test = (before..before + measure.len()).collect();
     let tables: Vec<Table> = [Some(learn), choose, Some(measure)].into_iter().flatten().collect();
-    let views: Vec<_> = tables.iter().map(|t| t.x.view()).collect();
-    let x = ndarray::concatenate(Axis(0), &views)
-        .map_err(|_| Error::Data(format!("{} and {}: rows of different widths", train.display(), test.display())))?;
-    let mut labels = Labels::default();
-    for own in tables.iter().filter_map(|t| t.labels.as_ref()) {
-        for &i in &own.index {
-            let name = &own.names[i as usize];
-            let place = labels.names.iter().position(|n| n == name).unwrap_or_else(|| {
-                labels.names.push(name.clone());
-                labels.names.len() - 1
-            });
-            labels.index.push(place as u32);
-        }
+    let width = tables[0].x.ncols();
+    if tables.iter().any(|table| table.x.ncols() != width) {
+        let message = format!("{} and {}: rows of different widths", train.display(), test.display());
+        return Err(Error::Data(message).into());
     }
-    let (shape, names) = (tables[0].shape, tables[0].names.clone());
-    Ok((Table { x, labels: Some(labels), names, shape, groups: None }, split))
+    Ok((join(tables)?, split))
 }
 
 /// What is to be learned: training, validation and test rows, the numbers of their classes, and what these are called.

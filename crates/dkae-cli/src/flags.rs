@@ -50,6 +50,7 @@ Examples:
   dkae encode my.dkae new.csv -o codes.npy       rows to codes
   dkae decode my.dkae codes.npy -o back.csv      codes to rows
   dkae classify rows.csv --label class --model my.dkae     a linear SVM on the codes
+  dkae embed rows.csv --label class -o z.csv     kernel PCA and its like, without a network
   dkae inspect my.dkae                           what is in a file
   dkae reproduce all --budget smoke              the paper's experiments
 
@@ -87,6 +88,10 @@ pub enum Command {
     Inspect(Inspect),
     /// Write the kernel matrix of given rows, or its factors
     Kernel(Box<Kernel>),
+    /// Rows to a few coordinates: PCA, kernel PCA, entropy components or ISOMAP
+    Embed(Box<crate::embed::Embed>),
+    /// How alike two kernels are: alignment and L_c
+    Align(crate::align::Align),
     /// Clean rows: keep the leading components of their codes
     Denoise(Denoise),
     /// Walk in a straight line between two codes

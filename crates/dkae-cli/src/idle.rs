@@ -23,6 +23,7 @@ pub fn refuse(command: &Command) -> Result<()> {
         Command::Cluster(c) => (&c.reading, std::slice::from_ref(&c.data)),
         Command::Inspect(i) => (&i.reading, std::slice::from_ref(&i.file)),
         Command::Kernel(k) => (&k.reading, &k.data[..]),
+        Command::Embed(e) => (&e.reading, &e.data[..]),
         Command::Report(r) => (&r.reading, &r.data[..]),
         Command::Classify(c) => (&c.reading, c.train.as_ref().map_or(&c.data[..], std::slice::from_ref)),
         _ => return Ok(()),
@@ -36,7 +37,14 @@ pub fn refuse(command: &Command) -> Result<()> {
     let classes = match command {
         Command::Kernel(k) => k.kernel.kernel.as_deref() == Some("ideal"),
         command => {
-            matches!(command, Command::Inspect(_) | Command::Cluster(_) | Command::Report(_) | Command::Classify(_))
+            matches!(
+                command,
+                Command::Inspect(_)
+                    | Command::Embed(_)
+                    | Command::Cluster(_)
+                    | Command::Report(_)
+                    | Command::Classify(_)
+            )
         }
     };
     if options.labels_file.is_some() && options.drop_label.is_none() && !classes {

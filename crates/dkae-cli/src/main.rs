@@ -3,11 +3,13 @@
 //! Exit codes: 0 done, 1 failed, 2 used wrongly, 130 stopped by Ctrl-C. Results go to standard output, everything else to
 //! standard error.
 
+mod align;
 mod classify;
 mod cluster;
 mod convert;
 mod demo;
 mod denoise;
+mod embed;
 mod figure;
 mod fit;
 mod flags;
@@ -89,6 +91,8 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
         Command::Reconstruct(convert) => convert::run(convert, Direction::Reconstruct, screen).map(converted),
         Command::Inspect(inspect) => inspect::run(inspect),
         Command::Kernel(kernel) => kernel::run(kernel, screen),
+        Command::Embed(embed) => embed::run(embed, screen),
+        Command::Align(align) => align::run(align, screen),
         Command::Denoise(denoise) => denoise::run(denoise, screen),
         Command::Walk(walk) => walk::run(walk, screen),
         Command::Cluster(cluster) => cluster::run(cluster, screen),

@@ -192,6 +192,8 @@ fn training_and_test_rows_may_come_from_files_of_their_own() {
             _ => [120, 30, 100],
         };
         assert_eq!(sizes, expected, "{more}");
+        // Classes come in the order they have in a single file, not in that of the rows.
+        assert_eq!(value["classes"], serde_json::json!(["blue", "green", "red"]), "{more}");
     }
     // Rows are numbered as in the file they come from.
     done(path, "classify --train a.csv --test c.csv --label kind -o predicted.csv");

@@ -13,7 +13,7 @@ use ndarray::Array2;
 /// A quick fit of the clouds, without the file to write.
 const FIT: &str = "fit clouds.csv --label kind --restarts 2 --max-components 4 --subset 60 --layers 32,16 --pretrain 100 \
                    --steps 500 --validate-every 125";
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "fit",
     "encode",
@@ -21,6 +21,8 @@ const COMMANDS: [&str; 15] = [
     "reconstruct",
     "inspect",
     "kernel",
+    "embed",
+    "align",
     "denoise",
     "walk",
     "cluster",
@@ -210,7 +212,7 @@ fn texts_whose_word_counts_do_not_fit_when_dense_are_used_all_the_same() {
 }
 
 /// One run of every command that is quick.
-const EVERY: [&str; 12] = [
+const EVERY: [&str; 14] = [
     "fit clouds.csv --label kind --restarts 1 --max-components 3 --layers 8,4 --pretrain 2 --steps 5 -o other.dkae",
     "fit clouds.csv --write-config settings.toml",
     "encode m.dkae clouds.csv --label kind -o codes.npy",
@@ -219,6 +221,8 @@ const EVERY: [&str; 12] = [
     "inspect m.dkae",
     "inspect clouds.csv --label kind",
     "kernel clouds.csv --label kind --kernel linear -o p.npy",
+    "embed clouds.csv --label kind --kernel rbf -o z.csv --figure z.svg",
+    "align p.npy z.csv",
     "denoise m.dkae clouds.csv --label kind --components 4 -o clean.csv",
     "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o walk.csv",
     "cluster m.dkae clouds.csv --label kind -o clusters.csv",

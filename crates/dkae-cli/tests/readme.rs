@@ -29,7 +29,7 @@ fn the_commands_of_the_readme_work_in_their_order() {
         let short = if command.starts_with("fit ") { " --steps 200 --pretrain 20 --restarts 3" } else { "" };
         done(folder.path(), &format!("{command}{short}"));
     }
-    for file in ["my.dkae", "codes.npy", "back.csv", "clean.csv", "between.csv", "clusters.csv", "p.npy"] {
+    for file in ["my.dkae", "codes.npy", "back.csv", "clean.csv", "between.csv", "clusters.csv", "p.npy", "z.csv"] {
         assert!(folder.path().join(file).exists(), "{file}");
     }
 }

@@ -7,11 +7,17 @@
 //! A(K, L) = <K, L> / (|K| |L|)        L_c = |K/|K| - L/|L|| = sqrt(2 - 2 A)
 //! ```
 //!
-//! No function here makes an n x n matrix. From factors `K = F F^T`, `L = G G^T` everything follows from small products, since
-//! `<F F^T, G G^T> = |F^T G|^2`; from priors, or from a prior and codes, the matrices are gone through block by block, one
-//! triangle of them, with sums in f64.
+//! No function here makes an n x n matrix. From factors `K = F F^T`, `L = G G^T` everything follows from small products (see
+//! metrics/factors.rs); from priors, or from a prior and codes, the matrices are gone through block by block, one triangle of
+//! them, with sums in f64.
 
-use ndarray::{Array2, ArrayView2, Axis};
+mod factors;
+
+pub use factors::{
+    Factor, alignment_of_factors, alignment_of_factors_watched, centred_alignment_of_factors, factor_of_classes,
+};
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use crate::kernel::Prior;
@@ -21,10 +27,6 @@ use crate::{Error, Result};
 
 /// Rows of a block: large enough for a fast product, small enough (4 MB) to be summed before it leaves the cache.
 const BLOCK: usize = 1024;
-
-/// Columns of a tile of `F^T G`, and rows summed in f32 before they are added up in f64.
-const TILE: usize = 256;
-const TILE_ROWS: usize = 512;
 
 /// `<K, L>`, `<K, K>` and `<L, L>`: what alignment is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -121,49 +123,6 @@ fn sums_of_rows(k: ArrayView2<f32>, l: ArrayView2<f32>) -> Products {
     products
 }
 
-/// The alignment of `F F^T` and `G G^T`; a row of F and the same row of G belong together.
-pub fn alignment_of_factors(f: ArrayView2<f32>, g: ArrayView2<f32>) -> Result<f64> {
-    same_rows(f.nrows(), g.nrows())?;
-    threads::run(|| Products([product_norm(f, g), product_norm(f, f), product_norm(g, g)]).alignment())
-}
-
-/// As [`alignment_of_factors`], after centring: the columns of both factors have their mean taken off.
-pub fn centred_alignment_of_factors(f: ArrayView2<f32>, g: ArrayView2<f32>) -> Result<f64> {
-    same_rows(f.nrows(), g.nrows())?;
-    let centred = |f: ArrayView2<f32>| {
-        let n = f.nrows() as f64;
-        let mut sums = vec![0.0f64; f.ncols()];
-        for row in f.rows() {
-            sums.iter_mut().zip(row).for_each(|(s, &v)| *s += f64::from(v));
-        }
-        let mut f = f.to_owned();
-        for mut row in f.rows_mut() {
-            row.iter_mut().zip(&sums).for_each(|(v, s)| *v = (f64::from(*v) - s / n) as f32);
-        }
-        f
-    };
-    alignment_of_factors(centred(f).view(), centred(g).view())
-}
-
-/// `|F^T G|^2`, tile by tile.
-fn product_norm(f: ArrayView2<f32>, g: ArrayView2<f32>) -> f64 {
-    let starts = |m: usize| (0..m).step_by(TILE);
-    let tiles: Vec<(usize, usize)> = starts(f.ncols()).flat_map(|i| starts(g.ncols()).map(move |j| (i, j))).collect();
-    let tile = |&(i, j): &(usize, usize)| {
-        let columns = |m: &ArrayView2<f32>, from: usize| ndarray::Slice::from(from..(from + TILE).min(m.ncols()));
-        let (f, g) = (f.slice_axis(Axis(1), columns(&f, i)), g.slice_axis(Axis(1), columns(&g, j)));
-        let mut sum = Array2::<f64>::zeros((f.ncols(), g.ncols()));
-        let mut part = Array2::<f32>::zeros(sum.dim());
-        for (f, g) in f.axis_chunks_iter(Axis(0), TILE_ROWS).zip(g.axis_chunks_iter(Axis(0), TILE_ROWS)) {
-            gemm::sequential(1.0, f.t(), g, 0.0, part.view_mut());
-            ndarray::Zip::from(&mut sum).and(&part).for_each(|s, &p| *s += f64::from(p));
-        }
-        sum.iter().map(|v| v * v).sum::<f64>()
-    };
-    let norms: Vec<f64> = tiles.par_iter().map(tile).collect();
-    norms.into_iter().sum()
-}
-
 /// The alignment of two priors on the same rows, block by block.
 pub fn alignment_of_priors(k: &dyn Prior, l: &dyn Prior, progress: &dyn Progress) -> Result<f64> {
     same_rows(k.len(), l.len())?;
@@ -171,6 +130,56 @@ pub fn alignment_of_priors(k: &dyn Prior, l: &dyn Prior, progress: &dyn Progress
         k.block(rows, columns, left);
         l.block(rows, columns, right);
     })
+}
+
+/// As [`alignment_of_priors`], after centring; goes through both twice, for the means first.
+pub fn centred_alignment_of_priors(k: &dyn Prior, l: &dyn Prior, progress: &dyn Progress) -> Result<f64> {
+    same_rows(k.len(), l.len())?;
+    let k = Centred::new(k, "alignment: means of the first kernel", progress)?;
+    let l = Centred::new(l, "alignment: means of the second kernel", progress)?;
+    alignment_of_priors(&k, &l, progress)
+}
+
+/// A prior less the means of its rows and columns.
+struct Centred<'a> {
+    prior: &'a dyn Prior,
+    /// The mean of each row, less half of the mean of all: what is taken off once for the row and once for the column.
+    means: Array1<f64>,
+}
+
+impl<'a> Centred<'a> {
+    fn new(prior: &'a dyn Prior, what: &str, progress: &dyn Progress) -> Result<Self> {
+        let n = prior.len();
+        let all: Vec<usize> = (0..n).collect();
+        let mut means = Array1::zeros(n);
+        let mut block = Array2::zeros((BLOCK.min(n), BLOCK.min(n)));
+        for (rows, mut means) in all.chunks(BLOCK).zip(means.axis_chunks_iter_mut(Axis(0), BLOCK)) {
+            for columns in all.chunks(BLOCK) {
+                progress.check()?;
+                let mut block = block.slice_mut(ndarray::s![..rows.len(), ..columns.len()]);
+                threads::run(|| prior.block(rows, columns, block.view_mut()));
+                let sum = |row: ndarray::ArrayView1<f32>| row.iter().map(|&v| f64::from(v)).sum::<f64>();
+                means.iter_mut().zip(block.rows()).for_each(|(mean, row)| *mean += sum(row) / n as f64);
+            }
+            progress.step(what, rows[rows.len() - 1] as u64 + 1, n as u64);
+        }
+        means -= means.mean().unwrap_or(0.0) / 2.0;
+        Ok(Self { prior, means })
+    }
+}
+
+impl Prior for Centred<'_> {
+    fn len(&self) -> usize {
+        self.prior.len()
+    }
+
+    fn block(&self, rows: &[usize], columns: &[usize], mut out: ndarray::ArrayViewMut2<f32>) {
+        self.prior.block(rows, columns, out.view_mut());
+        for (&i, mut out) in rows.iter().zip(out.rows_mut()) {
+            let less = |(v, &j): (&mut f32, &usize)| *v = (f64::from(*v) - self.means[i] - self.means[j]) as f32;
+            out.iter_mut().zip(columns).for_each(less);
+        }
+    }
 }
 
 /// The alignment of a prior and the kernel `C = codes codes^T` of the same rows, block by block.
@@ -273,6 +282,7 @@ pub fn confusion(truth: &[u32], predicted: &[u32]) -> Result<Confusion> {
 
 #[cfg(test)]
 mod tests {
+    use super::factors::{TILE, TILE_ROWS};
     use super::*;
     use crate::kernel::{Kernel, Linear};
     use crate::math::rng;
@@ -280,22 +290,22 @@ mod tests {
     use ndarray::array;
     use rand::RngExt;
 
-    fn random(n: usize, m: usize, seed: u64) -> Array2<f32> {
+    pub fn random(n: usize, m: usize, seed: u64) -> Array2<f32> {
         let mut rng = rng::stream(seed, rng::Purpose::Demo, n as u64, m as u64);
         Array2::from_shape_simple_fn((n, m), || rng.random::<f32>() - 0.3)
     }
 
-    fn kernel(f: &Array2<f32>) -> Array2<f64> {
+    pub fn kernel(f: &Array2<f32>) -> Array2<f64> {
         let f = f.mapv(f64::from);
         f.dot(&f.t())
     }
 
     /// By definition, in f64.
-    fn cosine(k: &Array2<f64>, l: &Array2<f64>) -> f64 {
+    pub fn cosine(k: &Array2<f64>, l: &Array2<f64>) -> f64 {
         (k * l).sum() / ((k * k).sum() * (l * l).sum()).sqrt()
     }
 
-    fn centre(k: &Array2<f64>) -> Array2<f64> {
+    pub fn centre(k: &Array2<f64>) -> Array2<f64> {
         let n = k.nrows();
         let h = Array2::<f64>::eye(n) - 1.0 / n as f64;
         h.dot(k).dot(&h)
@@ -320,6 +330,7 @@ mod tests {
                 let close = |got: Result<f64>| (got.unwrap() - want).abs() < 1e-5;
                 assert!(close(centred_alignment(k32.view(), l32.view())), "{n}");
                 assert!(close(centred_alignment_of_factors(f.view(), g.view())), "{n}");
+                assert!(close(centred_alignment_of_priors(&*pf, &*pg, &Silent)), "{n}");
             }
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::Preparation;
 use crate::data::scale::Scale;
-use crate::data::sparse::{Csr, SparseTable};
+use crate::data::sparse::{Csr, DENSE_LIMIT, SparseTable};
 use crate::data::split::{Split, check_fractions, check_groups};
 use crate::data::svd::Svd;
 use crate::data::tfidf::TfIdf;
@@ -252,8 +252,8 @@ impl Recipe {
                 }
             }
             (RawRows::Sparse(x), None) => {
-                let raw = rows.map(|rows| x.select(rows).to_dense(2 << 30));
-                let [a, b, c] = raw;
+                // The command makes rows dense as it reads them, within a limit of the user's; these come from a program.
+                let [a, b, c] = rows.map(|rows| x.select(rows).to_dense(DENSE_LIMIT));
                 let (a, b, c) = (a?, b?, c?);
                 let scaler = self.scale.fit(a.view(), source.shape)?;
                 let preparation = Preparation { text: None, scaler };

@@ -11,7 +11,7 @@ use dkae::code::{KMeans, Pca};
 use dkae::data::sparse::Csr;
 use dkae::data::svd::Svd;
 use dkae::kernel::{FittedPck, Kernel, KernelSpec, Linear, Pck, Posteriors, Rbf};
-use dkae::metrics::alignment_of_priors;
+use dkae::metrics::{alignment_of_factors_watched, alignment_of_priors, centred_alignment_of_priors};
 use dkae::progress::Progress;
 use dkae::recipe::{RawRows, Recipe, Source};
 use dkae::{Error, Result};
@@ -176,6 +176,22 @@ fn all() -> Vec<(&'static str, &'static str, Work)> {
             work(|p| {
                 let x = rows(3000, 3);
                 alignment_of_priors(&*Linear.prior(x.view())?, &*Linear.prior(x.view())?, p).map(drop)
+            }),
+        ),
+        (
+            "centred alignment",
+            "alignment: blocks",
+            work(|p| {
+                let x = rows(3000, 3);
+                centred_alignment_of_priors(&*Linear.prior(x.view())?, &*Linear.prior(x.view())?, p).map(drop)
+            }),
+        ),
+        (
+            "alignment of factors",
+            "alignment: products of factors",
+            work(|p| {
+                let (f, g) = (counts(200, 300), rows(200, 600));
+                alignment_of_factors_watched((&f).into(), g.view().into(), true, p).map(drop)
             }),
         ),
         (

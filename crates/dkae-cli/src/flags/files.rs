@@ -50,6 +50,8 @@ impl Command {
         match self {
             Command::Fit(_) => (None, "fit DATA -o MODEL"),
             Command::Kernel(_) => (None, "kernel DATA -o FILE"),
+            Command::Embed(_) => (None, "embed DATA -o FILE"),
+            Command::Align(_) => (None, "align A B"),
             Command::Encode(c) => (Some(&c.model), "encode MODEL DATA -o CODES"),
             Command::Decode(c) => (Some(&c.model), "decode MODEL CODES -o FILE"),
             Command::Reconstruct(c) => (Some(&c.model), "reconstruct MODEL DATA -o FILE"),
@@ -74,6 +76,11 @@ impl Command {
                 (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
             }
             Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
+            Command::Embed(e) => (
+                e.figure.iter().chain([&e.output]).cloned().collect(),
+                e.data.iter().chain(&e.on).chain(&e.reading.labels_file).collect(),
+            ),
+            Command::Align(a) => (Vec::new(), vec![&a.first, &a.second]),
             Command::Denoise(d) => (
                 vec![d.output.clone()],
                 [&d.model, &d.data].into_iter().chain(&d.fit).chain(&d.reading.labels_file).collect(),

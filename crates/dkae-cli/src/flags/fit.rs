@@ -88,7 +88,7 @@ pub struct RowFlags {
 }
 
 /// The kernel that codes are aligned with.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelFlags {
     /// pck, rbf, linear, polynomial, cosine, ideal (needs labels), or a weighted sum such as 0.5*pck+rbf [default: pck]

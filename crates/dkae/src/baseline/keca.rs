@@ -11,7 +11,7 @@
 
 use ndarray::{Array1, Array2, ArrayView2};
 
-use super::kpca::{Kpca, NOTHING, Spectrum, project_rows};
+use super::kpca::{FittedRows, Kpca, NOTHING, Spectrum};
 use crate::Result;
 use crate::kernel::{Kernel, Rbf, Width};
 use crate::math::check;
@@ -54,8 +54,7 @@ impl Default for Keca {
 
 /// Fitted entropy components.
 pub struct KecaModel {
-    kernel: Box<dyn Kernel>,
-    x: Array2<f32>,
+    rows: FittedRows,
     /// The eigenpairs kept, by falling contribution.
     pub spectrum: Spectrum,
     /// `lambda_i (1^T e_i)^2` of each.
@@ -93,7 +92,9 @@ impl Keca {
             max_sweeps: self.max_sweeps,
             seed: self.seed,
         };
-        let all = kpca.fit_rows(&*kernel, x, progress)?;
+        let prior = kernel.prior_watched(x, progress)?;
+        let all = kpca.fit_prior(&*prior, progress)?;
+        drop(prior);
         let term = |i: usize| all.values[i] * all.vectors.column(i).sum().powi(2);
         let mut ranked: Vec<(usize, f64)> = (0..candidates).map(|i| (i, term(i))).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -105,13 +106,14 @@ impl Keca {
         let found = all.search.as_ref().is_none_or(|search| search.converged);
         let exact = found && (candidates == n || n as f64 * rest <= least);
         let spectrum = all.select(&ranks);
-        Ok(KecaModel { kernel, x: x.to_owned(), spectrum, contributions: contributions.into(), ranks, exact })
+        let rows = FittedRows::new(kernel, x.to_owned(), progress)?;
+        Ok(KecaModel { rows, spectrum, contributions: contributions.into(), ranks, exact })
     }
 }
 
 impl Embed for KecaModel {
     fn input_width(&self) -> usize {
-        self.x.ncols()
+        self.rows.width
     }
 
     fn width(&self) -> usize {
@@ -119,7 +121,7 @@ impl Embed for KecaModel {
     }
 
     fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        project_rows(&*self.kernel, self.x.view(), &self.spectrum, x)
+        self.rows.project(&self.spectrum, x)
     }
 }
 

@@ -18,11 +18,11 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
 
-use super::gram::{Gram, Tile};
-use crate::kernel::{Factors, FittedPck, Kernel, Prior};
+use super::gram::Gram;
+use crate::kernel::{Factors, FittedPck, Kept, Kernel, Prior};
 use crate::math::{check, eigen, gemm};
 use crate::method::Embed;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 /// Settings of kernel PCA.
@@ -75,10 +75,18 @@ pub struct Searched {
     pub sweeps: usize,
 }
 
+/// The rows of a fit under a kernel, ready to be compared with others.
+pub(super) struct FittedRows {
+    kernel: Box<dyn Kernel>,
+    kept: Kept,
+    /// How many there are, and their features.
+    count: usize,
+    pub(super) width: usize,
+}
+
 /// Kernel PCA of rows under a kernel.
 pub struct KpcaModel {
-    kernel: Box<dyn Kernel>,
-    x: Array2<f32>,
+    rows: FittedRows,
     /// The eigenpairs.
     pub spectrum: Spectrum,
 }
@@ -113,19 +121,10 @@ impl Kpca {
     /// Kernel PCA of the rows of `x`, of which the model keeps a copy for new rows.
     pub fn fit(&self, kernel: Box<dyn Kernel>, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<KpcaModel> {
         check::rows("rows for kernel PCA", x)?;
-        let spectrum = self.fit_rows(&*kernel, x, progress)?;
-        Ok(KpcaModel { kernel, x: x.to_owned(), spectrum })
-    }
-
-    pub(super) fn fit_rows(
-        &self,
-        kernel: &dyn Kernel,
-        x: ArrayView2<f32>,
-        progress: &dyn Progress,
-    ) -> Result<Spectrum> {
-        self.fit_tiles(x.nrows(), progress, &|rows, columns, out| {
-            kernel.between(x.slice(s![rows, ..]), x.slice(s![columns, ..]), out)
-        })
+        let prior = kernel.prior_watched(x, progress)?;
+        let spectrum = self.fit_prior(&*prior, progress)?;
+        drop(prior);
+        Ok(KpcaModel { rows: FittedRows::new(kernel, x.to_owned(), progress)?, spectrum })
     }
 
     /// Kernel PCA of a prior.
@@ -134,12 +133,8 @@ impl Kpca {
             prior.block(&rows.collect::<Vec<_>>(), &columns.collect::<Vec<_>>(), out);
             Ok(())
         };
-        self.fit_tiles(prior.len(), progress, &tile)
-    }
-
-    fn fit_tiles(&self, n: usize, progress: &dyn Progress, tile: &Tile) -> Result<Spectrum> {
-        let gram = Gram::new(n, self.cache_mb, tile);
-        self.eigenpairs(n, progress, |v| gram.times(v, progress))
+        let gram = Gram::new(prior.len(), self.cache_mb, &tile);
+        self.eigenpairs(prior.len(), progress, |v| gram.times(v, progress))
     }
 
     /// Kernel PCA of `F F^T`.
@@ -226,7 +221,7 @@ impl KpcaModel {
             let (rows, entries) = (x.nrows(), spectrum.vectors.nrows());
             return Err(Error::Data(format!("{rows} rows, but eigenvectors of {entries} entries")));
         }
-        Ok(Self { kernel, x, spectrum })
+        Ok(Self { rows: FittedRows::new(kernel, x, &Silent)?, spectrum })
     }
 }
 
@@ -274,28 +269,30 @@ impl Spectrum {
     }
 }
 
-/// Scores of new rows under a kernel, by blocks of at most 32 MB of kernel values.
-pub(super) fn project_rows(
-    kernel: &dyn Kernel,
-    fitted: ArrayView2<f32>,
-    spectrum: &Spectrum,
-    x: ArrayView2<f32>,
-) -> Result<Array2<f32>> {
-    check::width("rows to embed", x, fitted.ncols())?;
-    let rows = (8_000_000 / fitted.nrows()).clamp(16, 1024).min(x.nrows().max(1));
-    let mut z = Array2::zeros((x.nrows(), spectrum.values.len()));
-    let mut k = Array2::zeros((rows, fitted.nrows()));
-    for (x, mut z) in x.axis_chunks_iter(Axis(0), rows).zip(z.axis_chunks_iter_mut(Axis(0), rows)) {
-        let mut k = k.slice_mut(s![..x.nrows(), ..]);
-        kernel.between(x, fitted, k.view_mut())?;
-        z.assign(&spectrum.project(k.view())?);
+impl FittedRows {
+    pub(super) fn new(kernel: Box<dyn Kernel>, x: Array2<f32>, progress: &dyn Progress) -> Result<Self> {
+        let (count, width) = x.dim();
+        Ok(Self { kept: kernel.keep(x, progress)?, kernel, count, width })
     }
-    Ok(z)
+
+    /// Scores of new rows, by blocks of at most 32 MB of kernel values.
+    pub(super) fn project(&self, spectrum: &Spectrum, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check::width("rows to embed", x, self.width)?;
+        let rows = (8_000_000 / self.count.max(1)).clamp(16, 1024).min(x.nrows().max(1));
+        let mut z = Array2::zeros((x.nrows(), spectrum.values.len()));
+        let mut k = Array2::zeros((rows, self.count));
+        for (x, mut z) in x.axis_chunks_iter(Axis(0), rows).zip(z.axis_chunks_iter_mut(Axis(0), rows)) {
+            let mut k = k.slice_mut(s![..x.nrows(), ..]);
+            self.kernel.between_kept(x, &self.kept, k.view_mut())?;
+            z.assign(&spectrum.project(k.view())?);
+        }
+        Ok(z)
+    }
 }
 
 impl Embed for KpcaModel {
     fn input_width(&self) -> usize {
-        self.x.ncols()
+        self.rows.width
     }
 
     fn width(&self) -> usize {
@@ -303,7 +300,7 @@ impl Embed for KpcaModel {
     }
 
     fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        project_rows(&*self.kernel, self.x.view(), &self.spectrum, x)
+        self.rows.project(&self.spectrum, x)
     }
 }
 
@@ -388,8 +385,11 @@ mod tests {
             assert!(same(&before, &f.array(&format!("{name}_new")), 1e-5), "{name} new");
             assert_eq!((model.input_width(), model.width()), (4, 4));
             let Spectrum { values, vectors, offset, .. } = model.spectrum.clone();
-            let again =
-                KpcaModel::from_parts(model.kernel, x.clone(), Spectrum::from_parts(values, vectors, offset).unwrap());
+            let again = KpcaModel::from_parts(
+                model.rows.kernel,
+                x.clone(),
+                Spectrum::from_parts(values, vectors, offset).unwrap(),
+            );
             assert_eq!(again.unwrap().embed(new.view()).unwrap(), before);
         }
     }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::input::Input;
 use super::rows::{Interner, Opened, collect, collect_mapped};
+use super::sparse::DENSE_LIMIT;
 use super::{Labels, Table, cifar, csv, idx, npy, svmlight};
 use crate::{Error, Result};
 
@@ -72,7 +73,7 @@ impl Default for ReadOptions {
             allow_missing: false,
             array: None,
             width: None,
-            dense_limit: 2 << 30,
+            dense_limit: DENSE_LIMIT,
         }
     }
 }
@@ -256,7 +257,7 @@ pub(crate) fn read_as(format: Format, path: &Path, options: &ReadOptions) -> Res
 
 /// Reads several files one after the other, as the batches of CIFAR-10: the same columns in each, classes matched by name.
 pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Table> {
-    join(paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<_>>()?)
+    join_files(paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<_>>()?)
 }
 
 /// As [`read_many`], but of every `block` rows only what `map` makes of them is kept, such as their codes: the rows
@@ -294,11 +295,11 @@ pub fn read_mapped(
         })?;
         tables.push((path, table));
     }
-    join(tables)
+    join_files(tables)
 }
 
-/// One table of those of several files.
-fn join(mut tables: Vec<(&Path, Table)>) -> Result<Table> {
+/// One table of those of several files, which must have the same columns.
+fn join_files(tables: Vec<(&Path, Table)>) -> Result<Table> {
     let Some((first_path, first)) = tables.first() else {
         return Err(Error::Data("no file to read was given".to_owned()));
     };
@@ -315,24 +316,26 @@ fn join(mut tables: Vec<(&Path, Table)>) -> Result<Table> {
             return Err(differs("one has labels, the other has not"));
         }
     }
+    join(tables.into_iter().map(|(_, table)| table).collect())
+}
+
+/// Puts tables of the same width one after the other; classes are matched by name, and features are called as in the first.
+pub fn join(mut tables: Vec<Table>) -> Result<Table> {
     if tables.len() == 1 {
-        return Ok(tables.remove(0).1);
+        return Ok(tables.remove(0));
     }
-    let views: Vec<_> = tables.iter().map(|(_, t)| t.x.view()).collect();
+    let views: Vec<_> = tables.iter().map(|t| t.x.view()).collect();
     let x = concatenate(Axis(0), &views).map_err(|e| Error::Data(format!("cannot join the files: {e}")))?;
-    let labels = tables[0].1.labels.is_some().then(|| {
+    let labels = tables.iter().all(|t| t.labels.is_some()).then(|| {
         let mut all = Interner::default();
-        for labels in tables.iter().filter_map(|(_, t)| t.labels.as_ref()) {
+        for labels in tables.iter().filter_map(|t| t.labels.as_ref()) {
             labels.index.iter().for_each(|&i| all.push(&labels.names[i as usize]));
         }
         all.into_labels()
     });
-    let groups = tables[0]
-        .1
-        .groups
-        .is_some()
-        .then(|| tables.iter_mut().flat_map(|(_, t)| t.groups.take().unwrap_or_default()).collect());
-    let (_, first) = tables.swap_remove(0);
+    let groups = tables.iter().all(|t| t.groups.is_some());
+    let groups = groups.then(|| tables.iter_mut().flat_map(|t| t.groups.take().unwrap_or_default()).collect());
+    let first = tables.swap_remove(0);
     Ok(Table { x, labels, names: first.names, shape: first.shape, groups })
 }
 
@@ -410,7 +413,8 @@ fn detect(input: &mut Input) -> Result<Format> {
 }
 
 /// Reads a file of labels: idx or npy with one number per row, or text with one label per line.
-pub(crate) fn read_labels(path: &Path) -> Result<Labels> {
+pub fn read_labels(path: impl AsRef<Path>) -> Result<Labels> {
+    let path = path.as_ref();
     let mut input = Input::open(path)?;
     let mut labels = Interner::default();
     match detect(&mut input)? {

@@ -7,6 +7,9 @@ use super::Labels;
 use crate::math::threads;
 use crate::{Error, Result};
 
+/// The most bytes that sparse rows may take once made dense, unless someone says otherwise: 2 GiB.
+pub const DENSE_LIMIT: usize = 2 << 30;
+
 /// A sparse matrix: row `i` has `values[k]` in column `indices[k]` for `k` in `starts[i]..starts[i + 1]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Csr {

@@ -10,7 +10,7 @@
 //! components carry the global structure, those of many the local one, so there is no width to choose. They are fitted
 //! on one small subset of the rows; any other row has posteriors too (screen.rs computes them, posteriors.rs keeps them).
 
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 use super::mixture::{Covariance, Mixture, Rows, Start};
 use super::posteriors::Posteriors;
 use super::screen::{Compact, Screen};
-use super::{Kernel, Precomputed, Prior};
+use super::{Kept, Kernel, Precomputed, Prior};
 
 /// The variance floor of the mixtures, which is added to every variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -291,11 +291,16 @@ impl FittedPck {
         progress: &dyn Progress,
     ) -> Result<()> {
         let (a, b) = (self.posteriors_watched(a, progress)?, self.posteriors_watched(b, progress)?);
-        let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
         progress.check()?;
-        a.between(&rows, &b, &columns, out);
+        all_between(&a, &b, out);
         Ok(())
     }
+}
+
+/// P between all rows of both.
+fn all_between(a: &Posteriors, b: &Posteriors, out: ArrayViewMut2<f32>) {
+    let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..a.len()).collect(), (0..b.len()).collect());
+    a.between(&rows, b, &columns, out);
 }
 
 impl Kernel for FittedPck {
@@ -314,6 +319,21 @@ impl Kernel for FittedPck {
 
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
         self.between_watched(a, b, out, &Silent)
+    }
+
+    fn keep(&self, x: Array2<f32>, progress: &dyn Progress) -> Result<Kept> {
+        Ok(Kept::Posteriors(self.posteriors_watched(x.view(), progress)?))
+    }
+
+    fn between_kept(&self, a: ArrayView2<f32>, b: &Kept, out: ArrayViewMut2<f32>) -> Result<()> {
+        let a = self.posteriors(a)?;
+        match b {
+            Kept::Posteriors(b) if (a.mixtures(), a.columns()) == (b.mixtures(), b.columns()) => {
+                all_between(&a, b, out);
+                Ok(())
+            }
+            _ => Err(Kept::foreign()),
+        }
     }
 
     fn describe(&self) -> String {

@@ -4,8 +4,9 @@
 //! [`Prior`] is the matrix P that a kernel makes of one particular set of rows, without that matrix ever being stored:
 //! training asks only for "P between these rows and those".
 
-use ndarray::{ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
+use super::Kept;
 use crate::Result;
 use crate::progress::Progress;
 
@@ -54,6 +55,19 @@ pub trait Kernel: Send + Sync {
 
     /// Writes the kernel between the rows of `a` and the rows of `b` into `out`.
     fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()>;
+
+    /// Rows that many others are to be compared with: what the kernel computes of them, once. By default the rows themselves.
+    fn keep(&self, x: Array2<f32>, _progress: &dyn Progress) -> Result<Kept> {
+        Ok(Kept::Rows(x))
+    }
+
+    /// As [`between`](Self::between), with rows that [`keep`](Self::keep) prepared.
+    fn between_kept(&self, a: ArrayView2<f32>, b: &Kept, out: ArrayViewMut2<f32>) -> Result<()> {
+        match b {
+            Kept::Rows(b) => self.between(a, b.view(), out),
+            _ => Err(Kept::foreign()),
+        }
+    }
 
     /// One line for people and model files: the kernel and its settings.
     fn describe(&self) -> String;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
-use super::{Kernel, KernelSpec, Prior};
+use super::{Kept, Kernel, KernelSpec, Prior};
 
 /// Rows that the mean of the diagonal is taken of, spread evenly over the data.
 const DIAGONAL_ROWS: usize = 200;
@@ -104,6 +104,23 @@ pub struct FittedSum {
     describe: String,
 }
 
+impl FittedSum {
+    /// Adds up what `fill` writes for each kernel, weighted.
+    fn add_up(
+        &self,
+        mut out: ArrayViewMut2<f32>,
+        fill: impl Fn(usize, &dyn Kernel, ArrayViewMut2<f32>) -> Result<()>,
+    ) -> Result<()> {
+        out.fill(0.0);
+        let mut part = Array2::zeros(out.dim());
+        for (i, (weight, kernel)) in self.parts.iter().enumerate() {
+            fill(i, kernel.as_ref(), part.view_mut())?;
+            out.scaled_add(*weight, &part);
+        }
+        Ok(())
+    }
+}
+
 impl Kernel for FittedSum {
     fn prior<'a>(&'a self, x: ArrayView2<'a, f32>) -> Result<Box<dyn Prior + 'a>> {
         self.prior_watched(x, &Silent)
@@ -114,14 +131,22 @@ impl Kernel for FittedSum {
         Ok(Box::new(SumPrior { parts: self.parts.iter().map(part).collect::<Result<_>>()? }))
     }
 
-    fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) -> Result<()> {
-        out.fill(0.0);
-        let mut part = Array2::zeros(out.dim());
-        for (weight, kernel) in &self.parts {
-            kernel.between(a, b, part.view_mut())?;
-            out.scaled_add(*weight, &part);
+    fn between(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) -> Result<()> {
+        self.add_up(out, |_, kernel, part| kernel.between(a, b, part))
+    }
+
+    fn keep(&self, x: Array2<f32>, progress: &dyn Progress) -> Result<Kept> {
+        let keep = |(_, kernel): &(f32, Box<dyn Kernel>)| kernel.keep(x.clone(), progress);
+        Ok(Kept::Parts(self.parts.iter().map(keep).collect::<Result<_>>()?))
+    }
+
+    fn between_kept(&self, a: ArrayView2<f32>, b: &Kept, out: ArrayViewMut2<f32>) -> Result<()> {
+        match b {
+            Kept::Parts(b) if b.len() == self.parts.len() => {
+                self.add_up(out, |i, kernel, part| kernel.between_kept(a, &b[i], part))
+            }
+            _ => Err(Kept::foreign()),
         }
-        Ok(())
     }
 
     fn describe(&self) -> String {

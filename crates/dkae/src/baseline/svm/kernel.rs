@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::Fit;
 use super::pairs::{Pair, Pairs};
 use crate::baseline::labelled::Classes;
-use crate::kernel::{Kernel, Prior};
+use crate::kernel::{Kept, Kernel, Prior};
 use crate::math::{check, gemm, threads};
 use crate::method::Classify;
 use crate::progress::{Progress, Silent};
@@ -55,8 +55,9 @@ pub struct SupportVectors {
 /// A fitted kernel support vector machine.
 pub struct KernelSvmModel<'k> {
     kernel: &'k dyn Kernel,
-    /// The rows of the support vectors.
-    x: Array2<f32>,
+    /// The rows of the support vectors, and their features.
+    kept: Kept,
+    width: usize,
     /// Which rows count, and how.
     pub support: SupportVectors,
 }
@@ -92,10 +93,12 @@ impl KernelSvm {
         check::finite("rows for a kernel SVM", x)?;
         let prior = kernel.prior_watched(x, progress)?;
         let all = self.solve(&*prior, &classes, prices, progress)?;
-        Ok(all
-            .into_iter()
-            .map(|support| KernelSvmModel { kernel, x: x.select(Axis(0), &support.rows), support })
-            .collect())
+        drop(prior);
+        let model = |support: SupportVectors| {
+            let kept = kernel.keep(x.select(Axis(0), &support.rows), progress)?;
+            Ok(KernelSvmModel { kernel, kept, width: x.ncols(), support })
+        };
+        all.into_iter().map(model).collect()
     }
 
     /// Fits on a kernel matrix alone, answered block by block.
@@ -243,20 +246,21 @@ impl<'k> KernelSvmModel<'k> {
             let (rows, vectors) = (x.nrows(), support.rows.len());
             return Err(Error::Data(format!("{vectors} support vectors need as many rows, but there are {rows}")));
         }
-        Ok(KernelSvmModel { kernel, x, support })
+        let width = x.ncols();
+        Ok(KernelSvmModel { kernel, kept: kernel.keep(x, &Silent)?, width, support })
     }
 }
 
 impl KernelSvmModel<'_> {
     /// The decision values of rows, one column per pair of classes; see [`SupportVectors::decision`].
     pub fn decision(&self, x: ArrayView2<f32>) -> Result<Array2<f64>> {
-        check::width("rows for a kernel SVM", x, self.x.ncols())?;
+        check::width("rows for a kernel SVM", x, self.width)?;
         check::finite("rows for a kernel SVM", x)?;
         let mut out = Array2::zeros((x.nrows(), self.support.thresholds.len()));
         // A block of the kernel matrix at a time.
         for (mut out, x) in out.axis_chunks_iter_mut(Axis(0), 2 * BLOCK).zip(x.axis_chunks_iter(Axis(0), 2 * BLOCK)) {
-            let mut kernel = Array2::zeros((x.nrows(), self.x.nrows()));
-            threads::run(|| self.kernel.between(x, self.x.view(), kernel.view_mut()))?;
+            let mut kernel = Array2::zeros((x.nrows(), self.support.rows.len()));
+            threads::run(|| self.kernel.between_kept(x, &self.kept, kernel.view_mut()))?;
             out.assign(&self.support.decision(kernel.view())?);
         }
         Ok(out)
@@ -265,7 +269,7 @@ impl KernelSvmModel<'_> {
 
 impl Classify for KernelSvmModel<'_> {
     fn input_width(&self) -> usize {
-        self.x.ncols()
+        self.width
     }
 
     fn classify(&self, x: ArrayView2<f32>) -> Result<Vec<u32>> {
