@@ -181,7 +181,14 @@ impl<'a> Context<'a> {
         self.say(&format!("training {what}"));
         // Training asks the source for the shape and the names only.
         let none = Array2::zeros((0, 0));
-        let source = Source { x: RawRows::Dense(&none), labels: None, groups: None, names: None, shape: data.shape };
+        let source = Source {
+            x: RawRows::Dense(&none),
+            labels: None,
+            groups: None,
+            names: None,
+            shape: data.shape,
+            numbers: None,
+        };
         self.store.train(&Self::key(data, recipe), &what, settings(recipe), |checkpoint| {
             let mut observer = self.watch.training(&what);
             recipe.train(&source, &data.prepared, kernel, priors, Some(checkpoint), &mut *observer)

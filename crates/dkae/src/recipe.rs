@@ -73,6 +73,8 @@ pub struct Source<'a> {
     pub names: Option<&'a [String]>,
     /// What a row is.
     pub shape: Shape,
+    /// Their numbers in the file, where rows were left out.
+    pub numbers: Option<&'a [usize]>,
 }
 
 /// Raw rows.
@@ -91,6 +93,7 @@ impl<'a> From<&'a Table> for Source<'a> {
             groups: table.groups.as_deref(),
             names: table.names.as_deref(),
             shape: table.shape,
+            numbers: table.numbers.as_deref(),
         }
     }
 }
@@ -103,6 +106,7 @@ impl<'a> From<&'a SparseTable> for Source<'a> {
             groups: None,
             names: None,
             shape: Shape::Vector,
+            numbers: table.numbers.as_deref(),
         }
     }
 }

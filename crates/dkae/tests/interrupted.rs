@@ -205,6 +205,7 @@ fn all() -> Vec<(&'static str, &'static str, Work)> {
                     groups: None,
                     names: None,
                     shape: Default::default(),
+                    numbers: None,
                 };
                 let prepared = recipe().prepare(&source, p)?;
                 recipe().kernel(&prepared, None, p)?.priors(&prepared, p).map(drop)

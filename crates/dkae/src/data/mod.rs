@@ -58,6 +58,8 @@ pub struct Table {
     pub shape: Shape,
     /// Which part each row belongs to (an image, a subject, a fold), when a column says so.
     pub groups: Option<Vec<String>>,
+    /// The number of each row in its file, from 0, when rows were left out; through all files when there are several.
+    pub numbers: Option<Vec<usize>>,
 }
 
 impl Table {
@@ -85,6 +87,7 @@ impl Table {
             names: self.names.clone(),
             shape: self.shape,
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i].clone()).collect()),
+            numbers: self.numbers.as_ref().map(|numbers| rows.iter().map(|&i| numbers[i]).collect()),
         }
     }
 }

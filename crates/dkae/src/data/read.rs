@@ -245,7 +245,11 @@ impl Layout {
 
 /// Reads all rows of a file into memory.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
-    let path = path.as_ref();
+    Ok(read_counted(path.as_ref(), options)?.0)
+}
+
+/// The same, with how many rows the file has, those that were dropped included.
+fn read_counted(path: &Path, options: &ReadOptions) -> Result<(Table, usize)> {
     let (opened, side) = open(path, options)?;
     collect(path, opened, side, options)
 }
@@ -257,7 +261,13 @@ pub(crate) fn read_as(format: Format, path: &Path, options: &ReadOptions) -> Res
 
 /// Reads several files one after the other, as the batches of CIFAR-10: the same columns in each, classes matched by name.
 pub fn read_many(paths: &[impl AsRef<Path>], options: &ReadOptions) -> Result<Table> {
-    join_files(paths.iter().map(|p| read(p, options).map(|t| (p.as_ref(), t))).collect::<Result<_>>()?)
+    let (mut tables, mut counts) = (Vec::new(), Vec::new());
+    for path in paths.iter().map(|path| path.as_ref()) {
+        let (table, count) = read_counted(path, options)?;
+        tables.push((path, table));
+        counts.push(count);
+    }
+    join_files(tables, &counts)
 }
 
 /// As [`read_many`], but of every `block` rows only what `map` makes of them is kept, such as their codes: the rows
@@ -283,23 +293,25 @@ pub fn read_mapped(
     block: usize,
     mut map: impl FnMut(&Path, usize, ArrayView2<f32>) -> Result<Array2<f32>>,
 ) -> Result<Table> {
-    let mut tables = Vec::new();
+    let (mut tables, mut counts) = (Vec::new(), Vec::new());
     for path in paths {
         let path = path.as_ref();
         let (opened, side) = open(path, options)?;
         let mut before = 0;
-        let table = collect_mapped(path, opened, side, options, block, |rows| {
+        let (table, count) = collect_mapped(path, opened, side, options, block, |rows| {
             let made = map(path, before, rows);
             before += rows.nrows();
             made
         })?;
         tables.push((path, table));
+        counts.push(count);
     }
-    join_files(tables)
+    join_files(tables, &counts)
 }
 
-/// One table of those of several files, which must have the same columns.
-fn join_files(tables: Vec<(&Path, Table)>) -> Result<Table> {
+/// One table of those of several files, which must have the same columns; `counts` are the rows of each, those that were
+/// dropped included.
+fn join_files(tables: Vec<(&Path, Table)>, counts: &[usize]) -> Result<Table> {
     let Some((first_path, first)) = tables.first() else {
         return Err(Error::Data("no file to read was given".to_owned()));
     };
@@ -316,10 +328,20 @@ fn join_files(tables: Vec<(&Path, Table)>) -> Result<Table> {
             return Err(differs("one has labels, the other has not"));
         }
     }
-    join(tables.into_iter().map(|(_, table)| table).collect())
+    // Rows count through all files, so a file's own begin after all rows of those before it.
+    let numbers = tables.iter().any(|(_, t)| t.numbers.is_some()).then(|| {
+        let starts = counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+        let own = |t: &Table, start: usize| match &t.numbers {
+            Some(numbers) => numbers.iter().map(|n| start + n).collect::<Vec<_>>(),
+            None => (start..start + t.len()).collect(),
+        };
+        tables.iter().zip(starts).flat_map(|((_, t), start)| own(t, start)).collect()
+    });
+    Ok(Table { numbers, ..join(tables.into_iter().map(|(_, table)| table).collect())? })
 }
 
 /// Puts tables of the same width one after the other; classes are matched by name, and features are called as in the first.
+/// Numbers of rows are those in the new table.
 pub fn join(mut tables: Vec<Table>) -> Result<Table> {
     if tables.len() == 1 {
         return Ok(tables.remove(0));
@@ -336,7 +358,7 @@ pub fn join(mut tables: Vec<Table>) -> Result<Table> {
     let groups = tables.iter().all(|t| t.groups.is_some());
     let groups = groups.then(|| tables.iter_mut().flat_map(|t| t.groups.take().unwrap_or_default()).collect());
     let first = tables.swap_remove(0);
-    Ok(Table { x, labels, names: first.names, shape: first.shape, groups })
+    Ok(Table { x, labels, names: first.names, shape: first.shape, groups, numbers: None })
 }
 
 /// Opens a file and, when its labels are elsewhere, reads those.
@@ -487,7 +509,12 @@ mod tests {
         let options = ReadOptions { label: Some(Column::Last), ..ReadOptions::default() };
         let table = read_many(&[&a, &b], &options).unwrap();
         assert_eq!(table.x.column(0).to_vec(), [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(table.labels.unwrap().index, [1, 2, 0, 1]);
+        assert_eq!((table.labels.unwrap().index, table.numbers), (vec![1, 2, 0, 1], None));
+        // Rows keep their numbers when some are left out: the last of one file and the first of the other.
+        for (label, left) in [("c", vec![0, 2, 3]), ("a", vec![0, 1, 3])] {
+            let dropped = ReadOptions { drop_label: Some(label.into()), ..options.clone() };
+            assert_eq!(read_many(&[&a, &b], &dropped).unwrap().numbers, Some(left));
+        }
         let wide = file("wide.csv", "x,z,c\n3,1,a\n");
         let e = read_many(&[&a, &wide], &options).unwrap_err().to_string();
         assert!(e.contains("wide.csv") && e.contains("2 features instead of 1"), "{e}");

@@ -37,6 +37,8 @@ pub(crate) struct Collector {
     pub kept: usize,
     /// Rows of the file passed so far.
     seen: usize,
+    /// Their numbers, of those kept; without a label to drop by, all are kept.
+    numbers: Vec<usize>,
     names: Option<Vec<String>>,
     labels: Interner,
     groups: Interner,
@@ -54,6 +56,7 @@ impl Collector {
             values: Vec::new(),
             kept: 0,
             seen: 0,
+            numbers: Vec::new(),
             names: opened.names.clone(),
             labels: Interner::default(),
             groups: Interner::default(),
@@ -101,6 +104,9 @@ impl Collector {
         if let Some(group) = group {
             self.groups.push(group);
         }
+        if self.drop_label.is_some() {
+            self.numbers.push(self.seen - 1);
+        }
         self.kept += 1;
         Ok(())
     }
@@ -114,6 +120,7 @@ impl Collector {
     pub fn take_block(&mut self) -> Array2<f32> {
         self.labels.rows.clear();
         self.groups.rows.clear();
+        self.numbers.clear();
         self.take_rows()
     }
 
@@ -139,7 +146,8 @@ impl Collector {
             (!groups.rows.is_empty()).then(|| groups.rows.iter().map(|&i| groups.names[i as usize].clone()).collect());
         let labels = (!labels.rows.is_empty()).then(|| labels.into_labels());
         let names = self.names.take();
-        Ok(Table { x, labels, names, shape, groups })
+        let numbers = (self.drop_label.is_some() && self.numbers.len() < self.seen).then_some(self.numbers);
+        Ok(Table { x, labels, names, shape, groups, numbers })
     }
 }
 
@@ -175,13 +183,13 @@ fn count_mismatch(labels: &Path, count: usize, data: &Path, rows: &str) -> Error
     )
 }
 
-/// Reads everything.
+/// Reads everything; with it how many rows the file has, those that were dropped included.
 pub(crate) fn collect(
     path: &Path,
     mut opened: Opened,
     side: Option<(PathBuf, Labels)>,
     options: &ReadOptions,
-) -> Result<Table> {
+) -> Result<(Table, usize)> {
     let mut out = Collector::new(path, &opened, side, options);
     if let Some(rows) = opened.rows_hint {
         // A hint: a file may promise more than it has, and more than there is memory. Then the values grow as they come.
@@ -191,8 +199,8 @@ pub(crate) fn collect(
     out.finish()?;
     // Values may have been grown to twice what is needed, and tables live long.
     out.values.shrink_to_fit();
-    let x = out.take_rows();
-    out.into_table(x, opened.shape)
+    let (x, seen) = (out.take_rows(), out.seen);
+    Ok((out.into_table(x, opened.shape)?, seen))
 }
 
 /// As [`collect`], but keeps of every `block` rows only what `map` makes of them.
@@ -203,7 +211,7 @@ pub(crate) fn collect_mapped(
     options: &ReadOptions,
     block: usize,
     mut map: impl FnMut(ArrayView2<f32>) -> Result<Array2<f32>>,
-) -> Result<Table> {
+) -> Result<(Table, usize)> {
     let mut out = Collector::new(path, &opened, side, options);
     let (mut values, mut rows, mut width) = (Vec::new(), 0, opened.width);
     let mut ended = false;
@@ -221,7 +229,8 @@ pub(crate) fn collect_mapped(
     out.finish()?;
     let x = Array2::from_shape_vec((rows, width), values)
         .map_err(|_| Error::Data(format!("{}: blocks of rows became rows of different widths", path.display())))?;
-    out.into_table(x, opened.shape)
+    let seen = out.seen;
+    Ok((out.into_table(x, opened.shape)?, seen))
 }
 
 /// Whether two labels are the same: as text, or as numbers (`0` and `0.0`).

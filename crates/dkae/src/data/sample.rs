@@ -36,6 +36,7 @@ pub fn digits() -> Table {
         names: None,
         shape: Shape::Image { channels: 1, height: 28, width: 28 },
         groups: None,
+        numbers: None,
     }
 }
 

@@ -26,6 +26,8 @@ pub struct SparseTable {
     pub x: Csr,
     /// The class of each row.
     pub labels: Option<Labels>,
+    /// The number of each row in the file, from 0, when rows were left out.
+    pub numbers: Option<Vec<usize>>,
 }
 
 impl Csr {

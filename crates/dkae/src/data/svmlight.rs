@@ -25,7 +25,7 @@ pub fn read_sparse(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Spar
     let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut labels = Interner::default();
     let side = options.labels_file.as_ref().map(|file| read_labels(file).map(|l| (file.clone(), l))).transpose()?;
-    let mut seen = 0;
+    let (mut seen, mut numbers) = (0, Vec::new());
     while lines.next()? {
         let label = match &side {
             Some(side) => side_label(side, seen, path.as_ref())?,
@@ -46,6 +46,7 @@ pub fn read_sparse(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Spar
         }
         starts.push(indices.len());
         labels.push(label);
+        numbers.push(seen - 1);
     }
     if let Some(side) = &side {
         check_count(side, seen, path.as_ref())?;
@@ -54,7 +55,8 @@ pub fn read_sparse(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Spar
         return Err(Error::format(path, "", "the file has no rows, or none that were to be kept"));
     }
     let width = options.width.unwrap_or(lines.largest);
-    Ok(SparseTable { x: Csr::new(starts, indices, values, width)?, labels: Some(labels.into_labels()) })
+    let numbers = (numbers.len() < seen).then_some(numbers);
+    Ok(SparseTable { x: Csr::new(starts, indices, values, width)?, labels: Some(labels.into_labels()), numbers })
 }
 
 pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
@@ -244,7 +246,10 @@ mod tests {
             assert_eq!(sparse.labels.unwrap(), labels);
             let some = ReadOptions { width: Some(6), drop_label: Some("-1".into()), ..options() };
             assert_eq!(read(&path, &some).unwrap().x.dim(), (2, 6));
-            assert_eq!(read_sparse(&path, &some).unwrap().x.to_dense(1000).unwrap(), read(&path, &some).unwrap().x);
+            let (dense, sparse) = (read(&path, &some).unwrap(), read_sparse(&path, &some).unwrap());
+            assert_eq!(sparse.x.to_dense(1000).unwrap(), dense.x);
+            // Of the file's rows 0 to 3, the two of the other class.
+            assert_eq!((dense.numbers, sparse.numbers), (Some(vec![0, 2]), Some(vec![0, 2])));
             // Labels of a file of their own go before those on the lines.
             let other = write(&folder, "l.txt", b"a\nb\nc\na\n");
             let side = ReadOptions { labels_file: Some(other.clone()), drop_label: Some("b".into()), ..options() };
