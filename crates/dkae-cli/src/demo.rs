@@ -49,7 +49,7 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
         let sheet = screen.timed("drawing", || sheet::draw(&model, &prepared, &**test))?;
         figures.iter().try_for_each(|path| figure::save(path, &sheet))?;
     }
-    let fitted = (&model, &prepared, priors.as_ref());
+    let fitted = (&model, &source, &prepared, priors.as_ref());
     report::after_fit(&page, "Handwritten digits", fitted, &times, recipe.seed, screen)?;
     let (mut text, mut value) = summary(&model);
     let files = [&flags.output, &page, &figures[0], &figures[1]].map(|path| path.display().to_string());

@@ -156,7 +156,7 @@ fn fit(
         checkpoint.remove()?;
     }
     if let Some(page) = files.page {
-        let fitted = (&model, &prepared, priors.as_ref());
+        let fitted = (&model, source, &prepared, priors.as_ref());
         report::after_fit(page, &report::name(files.data), fitted, &times, recipe.seed, screen)
             .with_context(|| format!("{} is saved, but not its page", files.output.display()))?;
     }

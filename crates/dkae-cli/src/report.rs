@@ -107,6 +107,7 @@ fn show(
     let subject = Subject {
         name: &name(&flags.data),
         model,
+        source,
         rows: &prepared,
         priors: priors.as_ref(),
         figures: &figures,
@@ -138,19 +139,19 @@ fn check_enough(file: &Path, n: usize, train: usize, recipe: &Recipe, matrix: bo
     Err(Error::Data(message).into())
 }
 
-/// A fitted model, its rows and their priors.
-type Fitted<'a> = (&'a Model, &'a Prepared, Option<&'a [Box<dyn Prior + 'a>; 3]>);
+/// A fitted model, its rows as they were read and as they were prepared, and their priors.
+type Fitted<'a> = (&'a Model, &'a Source<'a>, &'a Prepared, Option<&'a [Box<dyn Prior + 'a>; 3]>);
 
 /// The page of a model that was just fitted.
 pub fn after_fit(
     path: &Path,
     name: &str,
-    (model, rows, priors): Fitted,
+    (model, source, rows, priors): Fitted,
     times: &[(String, Duration)],
     seed: u64,
     screen: Screen,
 ) -> Result<()> {
-    let subject = Subject { name, model, rows, priors, figures: &model.about().figures, times, notes: &[] };
+    let subject = Subject { name, model, source, rows, priors, figures: &model.about().figures, times, notes: &[] };
     write(path, &subject, seed, screen)
 }
 

@@ -3,42 +3,15 @@
 //! `cargo xtask test` installs both where it can. Where they are missing the tests are skipped with a line that says so,
 //! but never where `CI` is `true` or `DKAE_REQUIRE_BROWSER` is `1`.
 
+#[path = "common/chromium.rs"]
+mod chromium;
 mod common;
 
 use std::path::Path;
-use std::process::Command;
 
+use chromium::{check, chromium};
 use common::{clouds, dkae, run, stderr};
 use dkae::data::sample;
-
-/// The browser, when there is one and Node to drive it.
-fn chromium() -> Option<String> {
-    let works = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success());
-    let given = std::env::var("DKAE_CHROMIUM").ok();
-    let known = ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned);
-    let found = given.into_iter().chain(known).find(|program| works(program));
-    if let (Some(found), true) = (found, works("node")) {
-        return Some(found);
-    }
-    let required = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
-    assert!(
-        !required("CI", "true") && !required("DKAE_REQUIRE_BROWSER", "1"),
-        "the tests of the report need chromium and node: apt-get install chromium nodejs"
-    );
-    println!("skipped: no chromium or no node, so the report is not tested in a browser");
-    None
-}
-
-/// Runs the checks on a page about the data called `name`; `mode` is empty for all of them.
-fn check(chromium: &str, page: &Path, name: &str, mode: &str) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check.mjs");
-    let mut command = Command::new("node");
-    command.arg(script).arg(page).arg(name).arg(chromium).args((!mode.is_empty()).then_some(mode));
-    let output = command.output().expect("node starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}\n{}", stderr(&output));
-    assert!(mode == "loads" || text.trim_end().ends_with(" checks"), "the checks did not come to their end: {text}");
-}
 
 /// Arguments with spaces in them.
 fn done(folder: &Path, arguments: &[&str]) {
@@ -68,7 +41,7 @@ fn a_page_of_pictures_does_what_it_promises() {
     std::fs::write(folder.path().join("names.txt"), names.concat()).unwrap();
     let fit = ["fit", "digits.idx", "--labels-file", "names.txt", "--layers", "60,30", "-o", "m.dkae", "--report"];
     done(folder.path(), &[&fit[..], &QUICK].concat());
-    check(&chromium, &folder.path().join("m.html"), "digits.idx", "");
+    check(&chromium, &folder.path().join("m.html"), "digits.idx");
 }
 
 #[test]
@@ -86,7 +59,7 @@ fn names_with_html_are_text_and_a_page_made_later_is_the_same() {
     std::fs::write(folder.path().join(file), text).unwrap();
     let fit = ["fit", file, "--label", "kind", "-o", "m.dkae", "--report", "page.html"];
     done(folder.path(), &[&fit[..], &QUICK].concat());
-    check(&chromium, &folder.path().join("page.html"), file, "");
+    check(&chromium, &folder.path().join("page.html"), file);
     // The checks compare what is shown with what the page carries: here, that it carries the names as they are.
     let carried: serde_json::Value = serde_json::from_str(&data(&folder.path().join("page.html"))).unwrap();
     let mut classes: Vec<&str> = carried["classes"].as_array().unwrap().iter().filter_map(|c| c.as_str()).collect();
@@ -108,7 +81,7 @@ fn names_with_html_are_text_and_a_page_made_later_is_the_same() {
     let rest = text.split_once('\n').unwrap().1;
     std::fs::write(folder.path().join("others.csv"), rest).unwrap();
     done(folder.path(), &["report", "m.dkae", "others.csv", "--label", "last", "-o", "others.html"]);
-    check(&chromium, &folder.path().join("others.html"), "others.csv", "");
+    check(&chromium, &folder.path().join("others.html"), "others.csv");
     assert!(std::fs::read_to_string(folder.path().join("others.html")).unwrap().contains("class=\"note\""));
 }
 
@@ -124,7 +97,7 @@ fn a_page_without_labels_and_without_a_kernel_has_what_remains() {
         let output = run(folder.path(), &format!("fit clouds.csv --skip kind -o {model}.dkae --report {more}"));
         assert!(output.status.success(), "{}", stderr(&output));
         let page = folder.path().join(format!("{model}.html"));
-        check(&chromium, &page, "clouds.csv", "loads");
+        check(&chromium, &page, "clouds.csv");
         let html = std::fs::read_to_string(&page).unwrap();
         assert_eq!(html.contains("<section id=\"kernels\""), kernels, "{model}");
         assert!(!html.contains("linear SVM"), "{model}");

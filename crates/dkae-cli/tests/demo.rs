@@ -1,5 +1,7 @@
 //! The demo, whole: what it writes and what it reached.
 
+#[path = "common/chromium.rs"]
+mod chromium;
 mod common;
 
 use common::{done, files};
@@ -20,5 +22,8 @@ fn the_demo_writes_a_model_a_page_and_a_figure() {
     assert!(page.len() < 5_000_000, "{}", page.len());
     for section in ["summary", "training", "map", "walks", "denoising", "kernels", "worst"] {
         assert!(page.contains(&format!("<section id=\"{section}\"")), "{section}");
+    }
+    if let Some(browser) = chromium::chromium() {
+        chromium::check(&browser, &folder.path().join("digits.html"), "Handwritten digits");
     }
 }

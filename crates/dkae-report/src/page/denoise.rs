@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
 use super::figures::{Line, gallery};
-use super::looks::Looks;
+use super::looks::{Given, Looks};
 use super::{Held, Report, decode, encode};
 use crate::{Error, Result};
 
@@ -26,8 +26,9 @@ pub(super) struct Denoising {
     pub rows: Vec<usize>,
     /// The deviation of the noise, as the network sees rows.
     pub deviation: f64,
-    /// Numbers of components kept.
+    /// Numbers of components kept, and how many there are: numbers in a code.
     pub components: Vec<usize>,
+    pub of: usize,
     /// The share of the codes' variance that they explain.
     pub explained: Vec<f64>,
     /// Mean squared error of the noisy rows, and of the denoised ones by components.
@@ -78,15 +79,18 @@ impl Report {
         let views: Vec<_> = cleaned.iter().map(|c| c.view()).collect();
         let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
         let first = |x: &Array2<f32>| x.slice(s![..rows.len(), ..]).to_owned();
-        let (shown, disturbed) = (first(&clean), first(&noisy));
-        let largest = looks.largest(shown.view())?;
+        let (shown, disturbed) = (held.raw.select(&rows), first(&noisy));
+        let (shown, disturbed) = (Given::Rows(&shown), Given::Network(&disturbed));
+        let largest = looks.largest(shown)?;
         let repeated = largest.repeated(components.len());
-        let still = self.denoising_still(looks, (shown.view(), disturbed.view()), &components, &cleaned)?;
+        let names = held.names(&rows, looks.shape().is_some());
+        let still = denoising_still(looks, (shown, disturbed), &components, &cleaned, &names)?;
         let ratio = &pca.explained_variance_ratio;
         Ok(Denoising {
-            original: looks.add(shown.view(), &largest)?,
-            noisy: looks.add(disturbed.view(), &largest)?,
-            denoised: looks.add(all.view(), &repeated)?,
+            original: looks.add(shown, &largest)?,
+            noisy: looks.add(disturbed, &largest)?,
+            denoised: looks.add(Given::Network(&all), &repeated)?,
+            of: codes.ncols(),
             explained: components.iter().map(|&c| ratio.slice(s![..c]).sum()).collect(),
             noisy_error: mean_squared_error(clean.view(), noisy.view())?,
             rows,
@@ -111,20 +115,21 @@ impl Report {
         };
         0.5 * (x.columns().into_iter().map(variance).sum::<f64>() / x.ncols().max(1) as f64).sqrt()
     }
+}
 
-    fn denoising_still(
-        &self,
-        looks: &Looks,
-        (original, noisy): (ArrayView2<f32>, ArrayView2<f32>),
-        components: &[usize],
-        cleaned: &[Array2<f32>],
-    ) -> Result<String> {
-        let captions: Vec<String> = components.iter().map(|c| format!("{c} components")).collect();
-        let mut lines = vec![Line { caption: "original", rows: original }, Line { caption: "noisy", rows: noisy }];
-        let shown = captions.iter().zip(cleaned).rev().step_by(2);
-        lines.extend(shown.map(|(caption, rows)| Line { caption, rows: rows.view() }));
-        gallery(looks, &looks.largest(original)?, &lines, &[])
-    }
+fn denoising_still(
+    looks: &Looks,
+    (original, noisy): (Given, Given),
+    components: &[usize],
+    cleaned: &[Array2<f32>],
+    names: &[String],
+) -> Result<String> {
+    let captions: Vec<String> =
+        components.iter().map(|&c| if c == 1 { "1 component".to_owned() } else { format!("{c} components") }).collect();
+    let mut lines = vec![Line { caption: "original", rows: original }, Line { caption: "noisy", rows: noisy }];
+    let shown = captions.iter().zip(cleaned).rev().step_by(2);
+    lines.extend(shown.map(|(caption, rows)| Line { caption, rows: Given::Network(rows) }));
+    gallery(looks, &looks.largest(original)?, &lines, names)
 }
 
 /// Rows to show: the first of each class, then the second, ...

@@ -1,9 +1,8 @@
 //! The page's figures that stand still: training curves, and what is shown without JavaScript or on paper.
 
 use dkae::net::Record;
-use ndarray::ArrayView2;
 
-use super::looks::{Choice, Looks};
+use super::looks::{Choice, Given, Looks};
 use crate::curves::{Axis, Curves, Series};
 use crate::images::{Grid, Row};
 use crate::svg::escape;
@@ -12,7 +11,7 @@ use crate::{Figure, Result};
 /// A line of rows with its caption.
 pub(super) struct Line<'a> {
     pub caption: &'a str,
-    pub rows: ArrayView2<'a, f32>,
+    pub rows: Given<'a>,
 }
 
 /// Rows that are not pictures take a table each; more than these would be a long scroll.
@@ -56,18 +55,44 @@ pub(super) fn gallery(looks: &Looks, choice: &Choice, lines: &[Line], columns: &
     Ok(html)
 }
 
-/// About four significant digits.
+/// A table of names and what is to be known of each.
+pub(super) fn named_table<const N: usize>(head: [&str; N], lines: &[[String; N]]) -> String {
+    let cells = |tag: &str, cells: &[String; N]| {
+        let cell = |(i, text): (usize, &String)| match (tag, i) {
+            ("td", 0) => format!("<th scope=\"row\">{}</th>", escape(text)),
+            ("td", _) => format!("<td>{}</td>", escape(text)),
+            _ => format!("<th scope=\"col\">{}</th>", escape(text)),
+        };
+        format!("<tr>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
+    };
+    let body: String = lines.iter().map(|line| cells("td", line)).collect();
+    format!("<table class=\"named\">{}{body}</table>\n", cells("th", &head.map(str::to_owned)))
+}
+
+/// Digits enough to know a value by: four of them after the zeros of a small one, six of others, and every one before
+/// the point. `short` of the page's script has the same rule.
 pub(super) fn short(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "–".into() };
     }
     let size = value.abs().log10().floor();
-    if !(-4.0..6.0).contains(&size) {
-        return format!("{value:.2e}").replace('-', "\u{2212}");
+    if !(-4.0..9.0).contains(&size) {
+        return format!("{value:.3e}").replace('-', "\u{2212}");
     }
-    let text = format!("{value:.*}", (3.0 - size).max(0.0) as usize);
+    let digits = if size < 0.0 { 3.0 } else { 5.0 };
+    let text = format!("{value:.*}", (digits - size).max(0.0) as usize);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     text.replace('-', "\u{2212}")
+}
+
+/// A share in percent; 100 only when it is all, and 0 only when it is nothing.
+pub(super) fn percent(share: f64) -> String {
+    let whole = (100.0 * share).round() as u32;
+    match (whole, share < 1.0, share > 0.0) {
+        (100, true, _) => "over 99 %".into(),
+        (0, _, true) => "under 1 %".into(),
+        _ => format!("{whole} %"),
+    }
 }
 
 /// A chart and what it shows.
@@ -136,8 +161,14 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let shown = [0.0, 1.0, -0.012_345_6, 1234.56, 1.5e7, 2.0e-9, 250_000.0].map(short);
-        assert_eq!(shown, ["0", "1", "−0.01235", "1235", "1.50e7", "2.00e−9", "250000"]);
+        let shown = [0.0, 1.0, -0.012_345_6, 1234.56, 1.5e7, 2.0e-9, 250_000.0, 1995.0, 1e9].map(short);
+        assert_eq!(shown, ["0", "1", "−0.01235", "1234.56", "15000000", "2.000e−9", "250000", "1995", "1.000e9"]);
+    }
+
+    #[test]
+    fn almost_all_is_not_all() {
+        let shown = [0.0, 0.004, 0.5, 0.9949, 0.9991, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "under 1 %", "50 %", "99 %", "over 99 %", "100 %"]);
     }
 
     #[test]

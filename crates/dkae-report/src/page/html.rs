@@ -10,7 +10,7 @@ use std::time::Duration;
 use dkae::data::atomic::write_atomically;
 use serde::Serialize;
 
-use super::figures::{curves, short};
+use super::figures::{curves, percent, short};
 use super::{Page, Summary};
 use crate::svg::escape;
 use crate::theme::{self, Shape};
@@ -47,10 +47,11 @@ impl Page {
         });
         let kernels = self.kernels.as_ref().map(|kernels| {
             let text = format!(
-                "The similarity of every pair of {} held-out rows: what the prior says, and the inner product of their codes. \
+                "The similarity of every pair of {} {} rows: what the prior says, and the inner product of their codes. \
                  Rows are sorted by {}. On these rows the alignment of the two is {:.3} (1 when they are the same up to scale), \
                  L_c = {:.3}.",
                 kernels.rows.len(),
+                self.kind(),
                 if self.classes.is_empty() { "cluster" } else { "class" },
                 kernels.alignment,
                 kernels.loss
@@ -62,9 +63,9 @@ impl Page {
         } else {
             format!(
                 "<h3>Most misaligned rows</h3>\n<p>The alignment of a row is the cosine between its similarities by the prior \
-                 and by codes. These rows have the lowest: they have other neighbours among the codes than the prior gives \
-                 them.</p>\n<div class=\"still\">{}</div>\n<div class=\"live\" hidden><div id=\"misaligned-rows\" \
-                 class=\"cards\"></div></div>",
+                 and by codes. These rows have the lowest. {}</p>\n<div class=\"still\">{}</div>\n\
+                 <div class=\"live\" hidden><div id=\"misaligned-rows\" class=\"cards\"></div></div>",
+                self.neighbours_text(),
                 self.worst.misaligned_still
             )
         };
@@ -87,7 +88,9 @@ impl Page {
                 ("training", self.training()),
                 ("curves", self.charts()),
                 ("map", self.map_text()),
+                ("values", self.values_text()),
                 ("map_still", self.map.still.clone()),
+                ("map_drawn", self.map_drawn()),
                 ("walks_link", link(walks.is_some(), "walks", "Walks")),
                 ("walks_section", walks.unwrap_or_default()),
                 ("denoising", self.denoising_text()),
@@ -165,9 +168,23 @@ impl Page {
         if self.history.is_empty() {
             return "The model does not say how its training went.".into();
         }
-        "Each layer was first trained by itself, then all together. Training losses are means over batches (solid); losses on \
-         validation rows are dashed. L_r is the mean squared error per value; L_c is the distance of the normalised kernels."
-            .into()
+        let pretrained = self.history.iter().any(|record| record.phase < self.layers);
+        let finetuned = self.history.iter().any(|record| record.phase >= self.layers);
+        let mut text = String::from(match (pretrained, finetuned) {
+            (true, true) => "Each layer was first trained by itself, then all together. ",
+            (true, false) => "Each layer was trained by itself. ",
+            (false, _) => "All layers were trained together from the start. ",
+        });
+        text += match self.history.iter().any(|record| record.validation.is_some()) {
+            true => "Training losses are means over batches (solid); losses on validation rows are dashed. ",
+            false => "Training losses are means over batches; no validation rows were looked at. ",
+        };
+        text += "L_r is the mean squared error per value";
+        text += match self.history.iter().any(|record| record.code > 0.0) {
+            true => "; L_c is the distance of the normalised kernels.",
+            false => "; codes were not aligned with a kernel.",
+        };
+        text
     }
 
     fn charts(&self) -> String {
@@ -179,33 +196,81 @@ impl Page {
 
     fn map_text(&self) -> String {
         let parts: Vec<String> = self.rows.parts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        let [a, b] = self.map.explained.map(|share| 100.0 * share);
+        let parts = parts.join(" and ");
+        let [a, b] = self.map.explained;
         let classes = if self.classes.is_empty() {
             ""
         } else {
             " Colour and shape show the class, which training did not see unless the kernel is made of labels."
         };
+        if self.summary.code_width == 1 {
+            return format!(
+                "The codes of {parts} rows. A code is one number, so all lie on a line, and the decoder makes the same of \
+                 all points above each other.{classes}"
+            );
+        }
+        let sees = if a + b < 0.9995 {
+            ": the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
+             reconstruction"
+        } else {
+            ""
+        };
+        let (a, b) = (percent(a), percent(b));
         format!(
-            "The codes of {} rows on their first two principal components, which carry {a:.0} % and {b:.0} % of the variance: \
-             the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
-             reconstruction.{classes}",
-            parts.join(" and "),
+            "The codes of {parts} rows on their first two principal components, which carry {a} and {b} of the \
+             variance{sees}.{classes}"
         )
     }
 
+    fn values_text(&self) -> String {
+        match self.about_values.trim() {
+            "" => String::new(),
+            text => format!("<p class=\"small\">{text}</p>"),
+        }
+    }
+
+    fn map_drawn(&self) -> String {
+        match (self.map.drawn, self.rows.count) {
+            (drawn, all) if drawn < all => format!("The first {drawn} of the {all} rows are drawn."),
+            (_, all) => format!("{all} rows are drawn."),
+        }
+    }
+
+    /// What the rows on the page are.
+    fn kind(&self) -> &'static str {
+        match self.rows.parts[0].0 {
+            "training" => "training",
+            _ => "held-out",
+        }
+    }
+
     fn denoising_text(&self) -> String {
-        "Noise is put on held-out rows, and only the leading principal components of their codes are kept. Few components wash \
-         rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>."
-            .into()
+        format!(
+            "Noise is put on {} rows, and only the leading principal components of their codes are kept. Few components wash \
+             rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>.",
+            self.kind()
+        )
     }
 
     fn worst_text(&self) -> String {
         format!(
-            "The held-out rows farthest from their reconstruction: mislabelled, damaged or rare rows are often among them. The \
+            "The {} rows farthest from their reconstruction: mislabelled, damaged or rare rows are often among them. The \
              mean squared error of all {} rows is {}.<span class=\"live\" hidden> Press a row to find it on the map.</span>",
+            self.kind(),
             self.rows.parts[0].1,
             short(self.worst.mean_error)
         )
+    }
+
+    /// Whether the least aligned rows have other neighbours.
+    fn neighbours_text(&self) -> String {
+        let all = self.worst.misaligned.len();
+        match (self.worst.misaligned.iter().filter(|m| m.by_prior != m.by_codes).count(), all) {
+            (0, _) => "Each has the same nearest row by the prior and by codes.".into(),
+            (differ, all) if differ == all => "Each has another nearest row by codes than by the prior.".into(),
+            (1, all) => format!("One of the {all} has another nearest row by codes than by the prior."),
+            (differ, all) => format!("{differ} of the {all} have another nearest row by codes than by the prior."),
+        }
     }
 }
 
@@ -214,8 +279,9 @@ impl Summary {
         let trained = thousands(self.trained);
         let width = self.code_width;
         escape(&format!(
-            "{}. An autoencoder with codes of {width} numbers, trained on {trained} rows.",
-            capital(&self.data)
+            "{}. An autoencoder with codes of {width} number{}, trained on {trained} rows.",
+            capital(&self.data),
+            if width == 1 { "" } else { "s" }
         ))
     }
 

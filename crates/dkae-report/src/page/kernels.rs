@@ -41,6 +41,8 @@ pub(super) struct Kernels {
     /// The alignment of both on the rows shown, and the code loss.
     pub alignment: f64,
     pub loss: f64,
+    /// A sheet with the rows in that order by the same features, so that they can be compared; pictures need none.
+    pub sheet: Option<usize>,
     #[serde(skip)]
     pub still: String,
 }
@@ -109,6 +111,7 @@ impl Report {
             scale: (low, high.max(low + 1e-9)),
             alignment,
             loss: code_loss(alignment),
+            sheet: None,
             still,
         })
     }
@@ -123,6 +126,8 @@ pub(super) fn misaligned(
 ) -> Result<Vec<Misaligned>> {
     let n = codes.nrows();
     let all: Vec<usize> = (0..n).collect();
+    let length = |code: ArrayView1<f32>| code.iter().map(|v| v * v).sum::<f32>().sqrt();
+    let lengths: Vec<f32> = codes.rows().into_iter().map(length).collect();
     let mut found = Vec::with_capacity(n);
     for rows in all.chunks(BLOCK) {
         if progress.stop() {
@@ -138,7 +143,11 @@ pub(super) fn misaligned(
             };
             let norm = dot(p, p).sqrt() * dot(c, c).sqrt();
             let alignment = if norm > 0.0 { dot(p, c) / norm } else { 0.0 };
-            found.push(Misaligned { row, alignment, by_prior: nearest(p, row), by_codes: nearest(c, row) });
+            // By direction, or the longest code would be most like every row. The prior may make many rows equally like
+            // this one, as the ideal kernel does with a class: of those the nearest by codes.
+            let cosine = |j: usize| if lengths[j] > 0.0 { c[j] / lengths[j] } else { 0.0 };
+            let by_prior = nearest(n, row, |j| (p[j], cosine(j)));
+            found.push(Misaligned { row, alignment, by_prior, by_codes: nearest(n, row, |j| (cosine(j), 0.0)) });
         }
     }
     found.sort_by(|a, b| a.alignment.total_cmp(&b.alignment).then(a.row.cmp(&b.row)));
@@ -146,10 +155,10 @@ pub(super) fn misaligned(
     Ok(found)
 }
 
-/// The place of the largest entry but for the row itself.
-fn nearest(entries: ArrayView1<f32>, own: usize) -> usize {
-    let others = (0..entries.len()).filter(|&j| j != own);
-    others.reduce(|best, j| if entries[j] > entries[best] { j } else { best }).unwrap_or(own)
+/// The place of the most like, but for the row itself.
+fn nearest(n: usize, own: usize, like: impl Fn(usize) -> (f32, f32)) -> usize {
+    let others = (0..n).filter(|&j| j != own);
+    others.reduce(|best, j| if like(j) > like(best) { j } else { best }).unwrap_or(own)
 }
 
 #[cfg(test)]
@@ -189,10 +198,20 @@ mod tests {
         let (prior, _) = Precomputed::new(p).unwrap();
         let found = misaligned(&prior, codes.view(), 2, &Silent).unwrap();
         assert_eq!((found.len(), found[0].row), (2, 2));
-        assert_eq!((found[0].by_prior, found[0].by_codes), (3, 1));
+        // Of rows 3 and 4, equally like it by the prior, row 4 has the nearer code.
+        assert_eq!((found[0].by_prior, found[0].by_codes), (4, 1));
         // Row 2 of C is (1, 1.005, 1.0025, 0.05, 0.15), of P (0, 0, 1, 1, 1).
         let c = [1.0, 1.005, 1.0025, 0.05, 0.15f64];
         let want = (c[2] + c[3] + c[4]) / (3f64.sqrt() * c.iter().map(|v| v * v).sum::<f64>().sqrt());
         assert!((found[0].alignment - want).abs() < 1e-6, "{} {want}", found[0].alignment);
+    }
+
+    #[test]
+    fn the_nearest_code_is_that_of_the_same_direction_however_long_others_are() {
+        let codes = ndarray::array![[1.0f32, 0.0], [0.9, 0.1], [50.0, 50.0], [0.0, 0.0]];
+        let (prior, _) = Precomputed::new(Array2::eye(4)).unwrap();
+        let found = misaligned(&prior, codes.view(), 4, &Silent).unwrap();
+        let by_codes = |row: usize| found.iter().find(|m| m.row == row).map(|m| m.by_codes);
+        assert_eq!((by_codes(0), by_codes(1)), (Some(1), Some(0)));
     }
 }

@@ -1,18 +1,21 @@
 //! What a row looks like on the page: a picture when the data are pictures, its largest features otherwise.
 //!
-//! Rows come in as the network sees them and are shown in the units of the data. Everything that is shown (rows,
-//! reconstructions, decoded points) is on a [`Sheet`]: pictures as one PNG, other rows as a few features each.
+//! Everything is shown in the units of the data: rows as they were read (word counts as their TF-IDF weights), what the
+//! network makes (reconstructions, decoded points) mapped back to them. All of it is on a [`Sheet`]: pictures as one
+//! PNG, other rows as a few features each.
 //!
 //! The largest features of a row are those farthest from their mean, in standard deviations of the training rows:
 //! columns in different units can then be compared, and a word of a text counts by how unusual it is there.
 
 use dkae::data::Shape;
 use dkae::data::prepare::Preparation;
+use dkae::data::sparse::Csr;
 use dkae::net::Model;
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use dkae::recipe::{RawRows, Source};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
-use super::pack::{Packed, level, range};
+use super::pack::Packed;
 use super::{clipped, decode, encode};
 use crate::images::{self, encode as encode_png};
 use crate::{Error, Result};
@@ -34,8 +37,7 @@ const BLOCK: usize = 256;
 pub(super) enum Sheet {
     /// Pictures side by side, `columns` in a line.
     Pictures { png: Packed, columns: usize, count: usize },
-    /// `width` features of each: which (for each by itself, or once for all), and their values in 16 bits between the
-    /// ends of the feature's range.
+    /// `width` features of each: which (for each by itself, or once for all), and their values.
     Features { features: Packed, values: Packed, width: usize, count: usize },
 }
 
@@ -48,15 +50,122 @@ pub(super) enum Legend {
         height: usize,
         width: usize,
     },
-    /// The features that occur on sheets: names, ends of their ranges, means of the training rows.
+    /// The features that occur on sheets: names; least, largest and mean values of the training rows.
     Features {
         names: Vec<String>,
-        low: Vec<f64>,
-        high: Vec<f64>,
+        low: Vec<f32>,
+        high: Vec<f32>,
         mean: Vec<f64>,
         /// How many features rows have in all.
         of: usize,
     },
+}
+
+/// Rows in the units of the data.
+pub(super) enum Raw {
+    Dense(Array2<f32>),
+    /// TF-IDF weights.
+    Words(Csr),
+}
+
+impl Raw {
+    /// Some of the rows that were read.
+    pub fn of(source: &Source, preparation: &Preparation, rows: &[usize]) -> Result<Raw> {
+        let sparse = || match &source.x {
+            RawRows::Dense(x) => Csr::from_dense(x.select(Axis(0), rows).view()),
+            RawRows::Sparse(x) => x.select(rows),
+        };
+        Ok(match (&preparation.text, &source.x) {
+            (Some((tfidf, _)), _) => Raw::Words(tfidf.transform(&sparse())?),
+            (None, RawRows::Dense(x)) => Raw::Dense(x.select(Axis(0), rows)),
+            (None, RawRows::Sparse(_)) => Raw::Dense(sparse().to_dense(usize::MAX)?),
+        })
+    }
+
+    pub fn select(&self, rows: &[usize]) -> Raw {
+        match self {
+            Raw::Dense(x) => Raw::Dense(x.select(Axis(0), rows)),
+            Raw::Words(x) => Raw::Words(x.select(rows)),
+        }
+    }
+
+    fn block(&self, start: usize, end: usize) -> Result<Array2<f32>> {
+        Ok(match self {
+            Raw::Dense(x) => x.slice(s![start..end, ..]).to_owned(),
+            Raw::Words(x) => x.select(&(start..end).collect::<Vec<_>>()).to_dense(usize::MAX)?,
+        })
+    }
+}
+
+/// What is to be shown.
+#[derive(Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// Rows as they were read.
+    Rows(&'a Raw),
+    /// What the network sees or makes.
+    Network(&'a Array2<f32>),
+}
+
+impl Given<'_> {
+    pub fn nrows(&self) -> usize {
+        match self {
+            Given::Rows(Raw::Dense(x)) => x.nrows(),
+            Given::Rows(Raw::Words(x)) => x.nrows(),
+            Given::Network(x) => x.nrows(),
+        }
+    }
+}
+
+/// Least, largest and mean values of each feature in the training rows, and their standard deviations.
+struct Statistics {
+    low: Array1<f32>,
+    high: Array1<f32>,
+    mean: Array1<f64>,
+    deviation: Array1<f64>,
+}
+
+impl Statistics {
+    fn new(source: &Source, preparation: &Preparation, train: &[usize]) -> Result<Statistics> {
+        // Squares are summed around the first row, or large means would drown small deviations.
+        let origin = match Raw::of(source, preparation, &train[..train.len().min(1)])? {
+            Raw::Dense(x) => x.rows().into_iter().next().map(|row| row.to_owned()),
+            Raw::Words(x) => Some(Array1::zeros(x.ncols())),
+        };
+        let origin = origin
+            .filter(|_| !train.is_empty())
+            .ok_or_else(|| Error::Data("a report needs training rows, found none".to_owned()))?;
+        let width = origin.len();
+        let (mut sum, mut squares) = (Array1::<f64>::zeros(width), Array1::<f64>::zeros(width));
+        let (mut low, mut high) =
+            (Array1::from_elem(width, f32::INFINITY), Array1::from_elem(width, f32::NEG_INFINITY));
+        let mut counts = vec![0usize; width];
+        let mut count = |j: usize, v: f32| {
+            let shifted = f64::from(v) - f64::from(origin[j]);
+            sum[j] += shifted;
+            squares[j] += shifted * shifted;
+            (low[j], high[j]) = (low[j].min(v), high[j].max(v));
+            counts[j] += 1;
+        };
+        for rows in train.chunks(BLOCK) {
+            match Raw::of(source, preparation, rows)? {
+                Raw::Dense(x) => {
+                    x.rows().into_iter().for_each(|row| row.iter().enumerate().for_each(|(j, &v)| count(j, v)))
+                }
+                Raw::Words(x) => (0..x.nrows()).for_each(|i| {
+                    let (words, weights) = x.row(i);
+                    words.iter().zip(weights).for_each(|(&j, &v)| count(j as usize, v));
+                }),
+            }
+        }
+        // What a sparse row does not mention is zero.
+        for (j, _) in counts.iter().enumerate().filter(|(_, count)| **count < train.len()) {
+            (low[j], high[j]) = (low[j].min(0.0), high[j].max(0.0));
+        }
+        let n = train.len() as f64;
+        let shift = sum / n;
+        let deviation = (squares / n - &shift * &shift).mapv(|v| v.max(0.0).sqrt());
+        Ok(Statistics { low, high, mean: shift + origin.mapv(f64::from), deviation })
+    }
 }
 
 /// Which features are shown.
@@ -92,7 +201,7 @@ impl Choice {
     }
 }
 
-/// A sheet of features before the ranges of all sheets are known.
+/// A sheet of features before it is known which occur on any.
 struct Draft {
     features: Vec<u32>,
     values: Vec<f32>,
@@ -103,9 +212,7 @@ struct Draft {
 pub(super) struct Looks<'a> {
     preparation: &'a Preparation,
     names: Option<&'a [String]>,
-    /// The mean of each feature and its deviation, in the units of the data.
-    mean: Array1<f64>,
-    deviation: Array1<f64>,
+    statistics: Statistics,
     /// How rows are pictures, and the value that is black and the one that is white.
     picture: Option<(images::Shape, f32, f32)>,
     /// The most pixels along a side.
@@ -115,34 +222,17 @@ pub(super) struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    /// Looks of the rows of a model; `train` are training rows as the network sees them.
-    pub fn new(model: &'a Model, train: ArrayView2<f32>) -> Result<Self> {
+    /// Looks of the rows of a model; `train` are the training rows of `source`.
+    pub fn new(model: &'a Model, source: &Source, train: &[usize]) -> Result<Self> {
         let preparation = model.preparation();
-        let width = if preparation.is_none() { train.ncols() } else { model.input_width() };
-        let (mut sum, mut squares) = (Array1::<f64>::zeros(width), Array1::<f64>::zeros(width));
-        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-        // Squares are summed around the first row, or large means would drown small deviations.
-        let mut origin: Option<Array1<f32>> = None;
-        for block in train.axis_chunks_iter(Axis(0), BLOCK) {
-            let raw = preparation.apply_inverse(block)?;
-            let origin = origin.get_or_insert_with(|| raw.row(0).to_owned());
-            for row in raw.rows() {
-                for (j, (&v, &o)) in row.iter().zip(&*origin).enumerate() {
-                    let v64 = f64::from(v) - f64::from(o);
-                    sum[j] += v64;
-                    squares[j] += v64 * v64;
-                    (low, high) = (low.min(v), high.max(v));
-                }
-            }
-        }
-        let n = train.nrows().max(1) as f64;
-        let origin = origin.ok_or_else(|| Error::Data("a report needs training rows, found none".to_owned()))?;
-        let shift = sum / n;
-        let deviation = (squares / n - &shift * &shift).mapv(|v| v.max(0.0).sqrt());
+        let statistics = Statistics::new(source, preparation, train)?;
+        let width = statistics.mean.len();
         let picture = match model.about().shape {
             Shape::Image { channels: channels @ (1 | 3), height, width: across }
                 if channels * height * across == width && width > 0 =>
             {
+                let low = statistics.low.iter().copied().fold(f32::INFINITY, f32::min);
+                let high = statistics.high.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 Some((images::Shape { channels, height, width: across }, low, high))
             }
             _ => None,
@@ -150,13 +240,31 @@ impl<'a> Looks<'a> {
         Ok(Looks {
             preparation,
             names: model.about().names.as_deref().filter(|names| names.len() == width),
-            mean: shift + origin.mapv(f64::from),
-            deviation,
+            statistics,
             picture,
             side: SIDES[0],
             sheets: Vec::new(),
             drafts: Vec::new(),
         })
+    }
+
+    /// What is given, in the units of the data, a block at a time.
+    fn blocks<'b>(&'b self, given: Given<'b>) -> impl Iterator<Item = Result<Array2<f32>>> + 'b {
+        (0..given.nrows()).step_by(BLOCK).map(move |start| {
+            let end = given.nrows().min(start + BLOCK);
+            match given {
+                Given::Rows(rows) => rows.block(start, end),
+                Given::Network(x) => Ok(self.preparation.apply_inverse(x.slice(s![start..end, ..]))?),
+            }
+        })
+    }
+
+    /// Does something with each row, in the units of the data.
+    fn each(&self, given: Given, mut work: impl FnMut(ArrayView1<f32>)) -> Result<()> {
+        for block in self.blocks(given) {
+            block?.rows().into_iter().for_each(&mut work);
+        }
+        Ok(())
     }
 
     /// Chooses the size of pictures, and how many of the rows can be shown, so that rows and reconstructions take at most
@@ -165,12 +273,12 @@ impl<'a> Looks<'a> {
         if self.picture.is_none() || x.nrows() == 0 {
             return Ok(points);
         }
-        let tried = x.slice(ndarray::s![..x.nrows().min(BLOCK), ..]);
-        let back = decode(model, encode(model, tried)?.view())?;
+        let tried = x.slice(s![..x.nrows().min(BLOCK), ..]).to_owned();
+        let back = decode(model, encode(model, tried.view())?.view())?;
         let mut each = 1.0;
         for side in SIDES {
             self.side = side;
-            let bytes = self.png(tried)?.len() + self.png(back.view())?.len();
+            let bytes = self.png(Given::Network(&tried))?.len() + self.png(Given::Network(&back))?.len();
             each = bytes as f64 / tried.nrows() as f64;
             if each * x.nrows() as f64 <= budget as f64 {
                 return Ok(points);
@@ -187,12 +295,22 @@ impl<'a> Looks<'a> {
         Some(images::Shape { channels, height: short(height), width: short(width) })
     }
 
-    /// Rows as pictures of the page's size, from 0 (black) to 1.
-    pub fn pictures(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+    /// The size of the pictures in the data, when it is not that on the page.
+    pub fn reduced_from(&self) -> Option<images::Shape> {
+        self.picture.map(|(shape, ..)| shape).filter(|&shape| self.shape() != Some(shape))
+    }
+
+    /// What is given as pictures of the page's size, from 0 (black) to 1.
+    pub fn pictures(&self, given: Given) -> Result<Array2<f32>> {
+        let blocks = self.blocks(given).map(|raw| self.shrunk(&raw?)).collect::<Result<Vec<_>>>()?;
+        let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
+        concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))
+    }
+
+    fn shrunk(&self, raw: &Array2<f32>) -> Result<Array2<f32>> {
         let (Some((from, low, high)), Some(to)) = (self.picture, self.shape()) else {
             return Err(Error::Data("the rows are not pictures".to_owned()));
         };
-        let raw = self.preparation.apply_inverse(x)?;
         let span = (high - low).max(f32::MIN_POSITIVE);
         let shown = raw.mapv(|v| ((v - low) / span).clamp(0.0, 1.0));
         if from == to {
@@ -201,7 +319,7 @@ impl<'a> Looks<'a> {
         // Means over blocks of pixels.
         let block = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from / to).max(i * from / to + 1);
         let plane = from.height * from.width;
-        Ok(Array2::from_shape_fn((x.nrows(), to.channels * to.height * to.width), |(row, at)| {
+        Ok(Array2::from_shape_fn((raw.nrows(), to.channels * to.height * to.width), |(row, at)| {
             let (channel, y, x) = (at / (to.height * to.width), at / to.width % to.height, at % to.width);
             let (ys, xs) = (block(y, from.height, to.height), block(x, from.width, to.width));
             let count = (ys.len() * xs.len()) as f32;
@@ -211,15 +329,16 @@ impl<'a> Looks<'a> {
         }))
     }
 
-    fn png(&self, x: ArrayView2<f32>) -> Result<Packed> {
+    fn png(&self, given: Given) -> Result<Packed> {
         let Some(shape) = self.shape() else { return Err(Error::Data("the rows are not pictures".to_owned())) };
         let images::Shape { channels, height, width } = shape;
-        let (columns, lines) = (columns(x.nrows()), x.nrows().div_ceil(columns(x.nrows())));
+        let (columns, lines) = (columns(given.nrows()), given.nrows().div_ceil(columns(given.nrows())));
         let across = columns * width;
         let mut pixels = vec![0u8; across * lines * height * channels];
         let mut first = 0;
-        for block in x.axis_chunks_iter(Axis(0), BLOCK) {
-            for (i, picture) in self.pictures(block)?.rows().into_iter().enumerate() {
+        for raw in self.blocks(given) {
+            let block = self.shrunk(&raw?)?;
+            for (i, picture) in block.rows().into_iter().enumerate() {
                 let (line, column) = ((first + i) / columns, (first + i) % columns);
                 for (at, &value) in picture.iter().enumerate() {
                     let (channel, y, x) = (at / (height * width), at / width % height, at % width);
@@ -235,71 +354,66 @@ impl<'a> Looks<'a> {
 
     /// How many deviations a value is from the mean of its feature.
     fn unusual(&self, feature: usize, value: f32) -> f64 {
-        let deviation = self.deviation[feature];
-        if deviation > 0.0 { ((f64::from(value) - self.mean[feature]) / deviation).abs() } else { 0.0 }
+        let Statistics { mean, deviation, .. } = &self.statistics;
+        let deviation = deviation[feature];
+        if deviation > 0.0 { ((f64::from(value) - mean[feature]) / deviation).abs() } else { 0.0 }
     }
 
     /// The largest features of each row, the most unusual first.
-    pub fn largest(&self, x: ArrayView2<f32>) -> Result<Choice> {
+    pub fn largest(&self, given: Given) -> Result<Choice> {
         if self.picture.is_some() {
             return Ok(Choice::All);
         }
-        let width = self.mean.len().min(LISTED);
-        let mut chosen = Vec::with_capacity(x.nrows() * width);
-        for block in x.axis_chunks_iter(Axis(0), BLOCK) {
-            for row in self.preparation.apply_inverse(block)?.rows() {
-                chosen.extend(largest(row.len(), width, |j| self.unusual(j, row[j])));
-            }
-        }
-        let chosen = Array2::from_shape_vec((x.nrows(), width), chosen).map_err(|e| Error::Data(e.to_string()))?;
+        let width = self.statistics.mean.len().min(LISTED);
+        let mut chosen = Vec::with_capacity(given.nrows() * width);
+        self.each(given, |row| chosen.extend(largest(row.len(), width, |j| self.unusual(j, row[j]))))?;
+        let chosen = Array2::from_shape_vec((given.nrows(), width), chosen).map_err(|e| Error::Data(e.to_string()))?;
         Ok(Choice::Each(chosen))
     }
 
     /// The features that vary most among decoded points.
-    pub fn varying(&self, x: ArrayView2<f32>) -> Result<Choice> {
+    pub fn varying(&self, given: Given) -> Result<Choice> {
         if self.picture.is_some() {
             return Ok(Choice::All);
         }
-        let d = self.mean.len();
+        let deviation = &self.statistics.deviation;
+        let d = deviation.len();
         let mut ends = vec![(f64::INFINITY, f64::NEG_INFINITY); d];
-        for block in x.axis_chunks_iter(Axis(0), BLOCK) {
-            for row in self.preparation.apply_inverse(block)?.rows() {
-                ends.iter_mut().zip(row).for_each(|(e, &v)| *e = (e.0.min(v.into()), e.1.max(v.into())));
-            }
-        }
-        let spread = |j: usize| if self.deviation[j] > 0.0 { (ends[j].1 - ends[j].0) / self.deviation[j] } else { 0.0 };
+        self.each(given, |row| {
+            ends.iter_mut().zip(row).for_each(|(e, &v)| *e = (e.0.min(v.into()), e.1.max(v.into())));
+        })?;
+        let spread = |j: usize| if deviation[j] > 0.0 { (ends[j].1 - ends[j].0) / deviation[j] } else { 0.0 };
         Ok(Choice::Same(largest(d, d.min(DECODED), spread)))
     }
 
     /// The values of the chosen features, row by row.
-    pub fn values(&self, x: ArrayView2<f32>, choice: &Choice) -> Result<Array2<f32>> {
+    pub fn values(&self, given: Given, choice: &Choice) -> Result<Array2<f32>> {
         let width = match choice {
             Choice::All => 0,
             Choice::Each(each) => each.ncols(),
             Choice::Same(same) => same.len(),
         };
-        let mut values = Vec::with_capacity(x.nrows() * width);
-        for block in x.axis_chunks_iter(Axis(0), BLOCK) {
-            for row in self.preparation.apply_inverse(block)?.rows() {
-                let place = values.len() / width.max(1);
-                let value = |&j: &u32| row[j as usize];
-                match choice {
-                    Choice::All => {}
-                    Choice::Each(each) => values.extend(each.row(place).iter().map(value)),
-                    Choice::Same(same) => values.extend(same.iter().map(value)),
-                }
+        let mut values = Vec::with_capacity(given.nrows() * width);
+        self.each(given, |row| {
+            let place = values.len() / width.max(1);
+            let value = |&j: &u32| row[j as usize];
+            match choice {
+                Choice::All => {}
+                Choice::Each(each) => values.extend(each.row(place).iter().map(value)),
+                Choice::Same(same) => values.extend(same.iter().map(value)),
             }
-        }
-        Array2::from_shape_vec((x.nrows(), width), values).map_err(|e| Error::Data(e.to_string()))
+        })?;
+        Array2::from_shape_vec((given.nrows(), width), values).map_err(|e| Error::Data(e.to_string()))
     }
 
     /// Puts rows on a new sheet; its place among the sheets.
-    pub fn add(&mut self, x: ArrayView2<f32>, choice: &Choice) -> Result<usize> {
+    pub fn add(&mut self, given: Given, choice: &Choice) -> Result<usize> {
         if self.picture.is_some() {
-            self.sheets.push(Sheet::Pictures { png: self.png(x)?, columns: columns(x.nrows()), count: x.nrows() });
+            let count = given.nrows();
+            self.sheets.push(Sheet::Pictures { png: self.png(given)?, columns: columns(count), count });
             return Ok(self.sheets.len() - 1);
         }
-        let values = self.values(x, choice)?;
+        let values = self.values(given, choice)?;
         let features = match choice {
             Choice::All => Vec::new(),
             Choice::Each(each) => each.iter().copied().collect(),
@@ -316,6 +430,35 @@ impl<'a> Looks<'a> {
         named.map_or_else(|| format!("feature {}", feature + 1), |name| clipped(name))
     }
 
+    /// What a reader must know about the values that are shown.
+    pub fn about_values(&self) -> String {
+        let mut text = String::new();
+        if let (Some(from), Some(to)) = (self.reduced_from(), self.shape()) {
+            text += &format!(
+                " Pictures are shown with {} x {} pixels, of their {} x {}.",
+                to.width, to.height, from.width, from.height
+            );
+        }
+        if self.picture.is_none() {
+            let listed = self.statistics.mean.len();
+            if listed > LISTED {
+                text += &format!(
+                    " Of the {listed} features of a row those {LISTED} are listed that are farthest from their mean, in \
+                     deviations of the training rows; of the decoder those that vary most over the map."
+                );
+            }
+            text += " A bar runs from the least to the largest value in the training rows, and its tick is their mean.";
+        }
+        if let Some((_, svd)) = &self.preparation.text {
+            text += &format!(
+                " Values are TF-IDF weights: of a row its own; of what the decoder makes, and of rows with noise, those that \
+                 the {} dimensions of the SVD stand for.",
+                svd.components.nrows()
+            );
+        }
+        text
+    }
+
     /// All sheets, and how to read them.
     pub fn finish(self) -> (Legend, Vec<Sheet>) {
         if let Some(images::Shape { channels, height, width }) = self.shape() {
@@ -326,35 +469,21 @@ impl<'a> Looks<'a> {
         used.sort_unstable();
         used.dedup();
         let place = |feature: u32| used.partition_point(|&u| u < feature);
-        let mut ends: Vec<Vec<f64>> = vec![Vec::new(); used.len()];
-        let feature =
-            |d: &Draft, i: usize| if d.features.len() == d.width { d.features[i % d.width] } else { d.features[i] };
-        for draft in &self.drafts {
-            for (i, &value) in draft.values.iter().enumerate() {
-                ends[place(feature(draft, i))].push(value.into());
-            }
-        }
-        let ends: Vec<(f64, f64)> = ends.into_iter().map(|values| range(values.into_iter())).collect();
-        let sheets = self.drafts.iter().map(|draft| {
-            let values = draft.values.iter().enumerate().map(|(i, &value)| {
-                let (low, high) = ends[place(feature(draft, i))];
-                level(value.into(), low, high)
-            });
-            Sheet::Features {
-                // 65 536 features would take 8000 rows that have not one in common.
-                features: Packed::u16s(draft.features.iter().map(|&f| place(f) as u16)),
-                values: Packed::u16s(values),
-                width: draft.width,
-                count: draft.count,
-            }
+        let sheets = self.drafts.iter().map(|draft| Sheet::Features {
+            // 65 536 features would take 8000 rows that have not one in common.
+            features: Packed::u16s(draft.features.iter().map(|&f| place(f) as u16)),
+            values: Packed::f32s(draft.values.iter().copied()),
+            width: draft.width,
+            count: draft.count,
         });
         let sheets = sheets.collect();
+        let Statistics { low, high, mean, .. } = &self.statistics;
         let legend = Legend::Features {
             names: used.iter().map(|&f| self.name(f)).collect(),
-            low: ends.iter().map(|e| e.0).collect(),
-            high: ends.iter().map(|e| e.1).collect(),
-            mean: used.iter().map(|&f| self.mean[f as usize]).collect(),
-            of: self.mean.len(),
+            low: used.iter().map(|&f| low[f as usize]).collect(),
+            high: used.iter().map(|&f| high[f as usize]).collect(),
+            mean: used.iter().map(|&f| mean[f as usize]).collect(),
+            of: mean.len(),
         };
         (legend, sheets)
     }
@@ -381,7 +510,11 @@ fn largest(of: usize, count: usize, score: impl Fn(usize) -> f64) -> Vec<u32> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use dkae::data::Table;
     use dkae::data::scale::Scale;
+    use dkae::data::sparse::SparseTable;
+    use dkae::data::svd::Svd;
+    use dkae::data::tfidf::TfIdf;
     use dkae::net::{About, Activation, Architecture, Autoencoder};
     use ndarray::array;
 
@@ -415,30 +548,72 @@ pub(super) mod tests {
         let x = array![[1000.0f32, 1.0, 0.01], [1100.0, 2.0, 0.01], [900.0, 3.0, 0.01], [1000.0, 2.5, 0.09]];
         let model = model(Shape::Vector, x.view());
         let prepared = model.preparation().apply(x.view()).unwrap();
-        let looks = Looks::new(&model, prepared.view()).unwrap();
-        let Choice::Each(chosen) = looks.largest(prepared.view()).unwrap() else { panic!("not pictures") };
+        let table = Table { x, ..Table::default() };
+        let looks = Looks::new(&model, &Source::from(&table), &[0, 1, 2, 3]).unwrap();
+        let seen = Given::Network(&prepared);
+        let Choice::Each(chosen) = looks.largest(seen).unwrap() else { panic!("not pictures") };
         assert_eq!(chosen.row(3).to_vec(), [2, 1, 0]);
         assert_eq!(chosen.row(2)[0], 0);
         // Values are in the units of the data.
-        let values = looks.values(prepared.view(), &Choice::Each(chosen)).unwrap();
+        let choice = Choice::Each(chosen);
+        let values = looks.values(seen, &choice).unwrap();
         assert!((values[[3, 0]] - 0.09).abs() < 1e-6 && (values[[3, 2]] - 1000.0).abs() < 1e-2, "{values}");
+        // Rows as they were read have them to the last bit.
+        let read = Raw::of(&Source::from(&table), model.preparation(), &[2, 3]).unwrap();
+        let read = looks.values(Given::Rows(&read), &choice.select(&[2, 3])).unwrap();
+        assert_eq!(read.row(1).to_vec(), [0.09, 2.5, 1000.0]);
         assert_eq!(looks.name(2), "feature 3");
     }
 
+    /// The first column has a value that is far from all others, and on a scale of 16 bits they would all be one.
     #[test]
-    fn a_sheet_of_features_reads_back_within_its_16_bits() {
-        let x = array![[1.0f32, -5.0], [3.0, 10.0], [2.0, 0.0]];
+    fn a_sheet_of_features_has_their_values_and_the_range_of_the_training_rows() {
+        let x = array![[1.0f32, -5.0], [1995.0, 10.0], [2.5e8, 0.0], [1.0, 99.0]];
         let model = model(Shape::Vector, x.view());
-        let prepared = model.preparation().apply(x.view()).unwrap();
-        let mut looks = Looks::new(&model, prepared.view()).unwrap();
-        looks.add(prepared.view(), &Choice::Same(vec![1])).unwrap();
-        let (Legend::Features { names, low, high, of, .. }, sheets) = looks.finish() else { panic!("not pictures") };
-        assert_eq!((names, of), (vec!["feature 2".to_owned()], 2));
-        assert!((low[0] + 5.0).abs() < 1e-5 && (high[0] - 10.0).abs() < 1e-5);
-        let Sheet::Features { values, width, count, .. } = &sheets[0] else { panic!("not pictures") };
-        assert_eq!((*width, *count), (1, 3));
-        // -5 is 0, 10 is 65535, 0 is a third of the way.
-        assert_eq!(*values, Packed::u16s([0, 65535, 21845].into_iter()));
+        let table = Table { x, ..Table::default() };
+        let source = Source::from(&table);
+        // The last row is held out.
+        let mut looks = Looks::new(&model, &source, &[0, 1, 2]).unwrap();
+        let rows = Raw::of(&source, model.preparation(), &[0, 1, 3]).unwrap();
+        looks.add(Given::Rows(&rows), &Choice::Same(vec![0])).unwrap();
+        looks.add(Given::Rows(&rows), &Choice::Same(vec![1])).unwrap();
+        let (Legend::Features { names, low, high, mean, of }, sheets) = looks.finish() else { panic!("not pictures") };
+        assert_eq!((names, of), (vec!["feature 1".to_owned(), "feature 2".to_owned()], 2));
+        assert_eq!((low, high), (vec![1.0, -5.0], vec![2.5e8, 10.0]));
+        assert!((mean[1] - 5.0 / 3.0).abs() < 1e-9);
+        for (sheet, wanted) in sheets.iter().zip([[1.0, 1995.0, 1.0], [-5.0, 10.0, 99.0]]) {
+            let Sheet::Features { values, width, count, .. } = sheet else { panic!("not pictures") };
+            assert_eq!((*width, *count), (1, 3));
+            assert_eq!(*values, Packed::f32s(wanted.into_iter()));
+        }
+    }
+
+    /// Two texts of two words each: what the row has, not what is left of it after the SVD.
+    #[test]
+    fn words_of_a_row_are_its_own() {
+        let counts = Csr::new(vec![0, 2, 4, 5], vec![0, 1, 1, 2, 3], vec![2.0, 1.0, 1.0, 3.0, 1.0], 4).unwrap();
+        let tfidf = TfIdf::fit(&counts).unwrap();
+        let weights = tfidf.transform(&counts).unwrap().to_dense(usize::MAX).unwrap();
+        let svd = Svd { components: 1, ..Svd::default() }.fit(&tfidf.transform(&counts).unwrap()).unwrap();
+        let model = model(Shape::Vector, array![[1.0f32], [2.0]].view());
+        let scaler = model.preparation().scaler.clone();
+        let model = model.with_preparation(Preparation { text: Some((tfidf, svd)), scaler });
+        let source = SparseTable { x: counts, labels: None, numbers: None };
+        let source = Source::from(&source);
+        let looks = Looks::new(&model, &source, &[0, 1, 2]).unwrap();
+        let rows = Raw::of(&source, model.preparation(), &[0, 1, 2]).unwrap();
+        let all = Choice::Same(vec![0, 1, 2, 3]);
+        assert_eq!(looks.values(Given::Rows(&rows), &all).unwrap(), weights);
+        let Choice::Each(largest) = looks.largest(Given::Rows(&rows)).unwrap() else { panic!("not pictures") };
+        assert_eq!([largest[[1, 0]], largest[[2, 0]]], [2, 3]);
+        // What is not mentioned counts as zero, in means and ranges too.
+        let mean = weights.mean_axis(Axis(0)).unwrap();
+        let close = |a: f64, b: f32| (a - f64::from(b)).abs() < 1e-6;
+        assert!(looks.statistics.mean.iter().zip(&mean).all(|(&a, &b)| close(a, b)));
+        let deviation = weights.std_axis(Axis(0), 0.0);
+        assert!(looks.statistics.deviation.iter().zip(&deviation).all(|(&a, &b)| close(a, b)));
+        assert!(looks.statistics.low.iter().all(|&low| low == 0.0));
+        assert_eq!(looks.statistics.high[2], weights[[1, 2]]);
     }
 
     #[test]
@@ -448,9 +623,11 @@ pub(super) mod tests {
         let x = Array2::from_shape_fn((2, 64 * 64), |(i, at)| picture(i, at) + (i * (at % 2)) as f32);
         let model = model(Shape::Image { channels: 1, height: 64, width: 64 }, x.view());
         let prepared = model.preparation().apply(x.view()).unwrap();
-        let looks = Looks::new(&model, prepared.view()).unwrap();
+        let table = Table { x, ..Table::default() };
+        let looks = Looks::new(&model, &Source::from(&table), &[0, 1]).unwrap();
+        assert_eq!(looks.reduced_from(), Some(images::Shape { channels: 1, height: 64, width: 64 }));
         assert_eq!(looks.shape(), Some(images::Shape { channels: 1, height: 32, width: 32 }));
-        let shown = looks.pictures(prepared.view()).unwrap();
+        let shown = looks.pictures(Given::Network(&prepared)).unwrap();
         assert_eq!(shown.dim(), (2, 32 * 32));
         assert!(
             shown

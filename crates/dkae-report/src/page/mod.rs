@@ -4,7 +4,7 @@
 //! puts it into a plain [`Page`]; [`Page::html`] fills the template (`assets/`: one HTML, one CSS and a few JavaScript
 //! files, all embedded). The page needs no network and no server. It carries
 //!
-//! - pictures of rows as PNG sprite sheets, other rows as their largest features in 16 bits;
+//! - pictures of rows as PNG sprite sheets, other rows as their largest features;
 //! - a grid of decoded points of the plane of the map, which the page interpolates: the inverse map, live;
 //! - decoded walks, denoised examples, and the lower triangles of both kernels in 16 bits.
 //!
@@ -31,16 +31,16 @@ use dkae::data::{Labels, Shape};
 use dkae::kernel::Prior;
 use dkae::net::{Model, Record};
 use dkae::progress::Progress;
-use dkae::recipe::Prepared;
+use dkae::recipe::{Prepared, Source};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
 use crate::{Error, Result};
 use classify::Accuracies;
 use denoise::Denoising;
-use figures::{Line, gallery};
+use figures::{Line, gallery, named_table, short};
 use kernels::{Groups, Kernels, Misaligned};
-use looks::{Choice, Looks, Sheet};
+use looks::{Choice, Given, Looks, Raw, Sheet};
 use pack::Packed;
 use space::{Map, Walks};
 
@@ -50,7 +50,9 @@ pub struct Subject<'a> {
     pub name: &'a str,
     /// The model.
     pub model: &'a Model,
-    /// The rows in their parts, prepared for the model.
+    /// The rows as they were read.
+    pub source: &'a Source<'a>,
+    /// The same in their parts, prepared for the model.
     pub rows: &'a Prepared,
     /// The prior of each part, when there is one.
     pub priors: Option<&'a [Box<dyn Prior + 'a>; 3]>,
@@ -123,6 +125,9 @@ pub struct Page {
     history: Vec<Record>,
     #[serde(skip)]
     layers: usize,
+    /// What a reader must know about the values of rows.
+    #[serde(skip)]
+    about_values: String,
     /// The classes of the rows, in their order; empty without labels, and with too many to show.
     classes: Vec<String>,
     looks: looks::Legend,
@@ -181,6 +186,9 @@ struct Worst {
     mean_error: f64,
     /// Least aligned first.
     misaligned: Vec<Misaligned>,
+    /// A sheet with those rows, then their nearest by the prior, then by codes, all by the features of the first; pictures
+    /// need none.
+    neighbours: Option<usize>,
     #[serde(skip)]
     reconstructed_still: String,
     #[serde(skip)]
@@ -191,16 +199,23 @@ struct Worst {
 struct Held {
     /// Parts and how many rows of each, the first being the one that figures are about.
     parts: Vec<(usize, usize)>,
+    /// As the network sees them, and as they were read.
     x: Array2<f32>,
+    raw: Raw,
+    /// Their numbers in the file.
     numbers: Vec<u32>,
     labels: Vec<usize>,
+    /// What the classes are called.
+    classes: Vec<String>,
 }
 
 const PARTS: [&str; 3] = ["training", "validation", "test"];
 
 impl Held {
     /// Test rows, then validation rows; training rows only when there is nothing else.
-    fn new(rows: &Prepared, labels: Option<&[Labels; 3]>, limit: usize) -> Result<Held> {
+    fn new(subject: &Subject, limit: usize) -> Result<Held> {
+        let Subject { source, rows, .. } = *subject;
+        let labels = classes(rows);
         let own = [&rows.split.train, &rows.split.validation, &rows.split.test];
         let order: &[usize] = if own[1].len() + own[2].len() > 0 { &[2, 1] } else { &[0] };
         let mut left = limit;
@@ -214,7 +229,10 @@ impl Held {
         }
         let views: Vec<_> = parts.iter().map(|&(part, count)| rows.parts[part].slice(s![..count, ..])).collect();
         let x = concatenate(Axis(0), &views).map_err(|_| Error::Data("no rows to make a report of".to_owned()))?;
-        let numbers = parts.iter().flat_map(|&(part, count)| own[part][..count].iter().map(|&i| i as u32)).collect();
+        let chosen: Vec<usize> = parts.iter().flat_map(|&(part, count)| own[part][..count].iter().copied()).collect();
+        let number = |&i: &usize| source.numbers.and_then(|numbers| numbers.get(i).copied()).unwrap_or(i) as u32;
+        let raw = Raw::of(source, subject.model.preparation(), &chosen)?;
+        let classes = labels.map(|labels| labels[0].names.iter().map(|name| clipped(name)).collect());
         let labels = match labels {
             Some(labels) => parts
                 .iter()
@@ -222,7 +240,19 @@ impl Held {
                 .collect(),
             None => Vec::new(),
         };
-        Ok(Held { parts, x, numbers, labels })
+        let numbers = chosen.iter().map(number).collect();
+        Ok(Held { parts, x, raw, numbers, labels, classes: classes.unwrap_or_default() })
+    }
+
+    /// What a row is called; briefly where there is little room.
+    fn name(&self, i: usize, briefly: bool) -> String {
+        let class = self.labels.get(i).and_then(|&label| self.classes.get(label)).filter(|_| !briefly);
+        let number = self.numbers[i];
+        class.map_or_else(|| format!("row {number}"), |class| format!("row {number}, class {class}"))
+    }
+
+    fn names(&self, rows: &[usize], briefly: bool) -> Vec<String> {
+        rows.iter().map(|&i| self.name(i, briefly)).collect()
     }
 
     /// The part that figures are about, and its rows on the page, which are the first.
@@ -261,25 +291,25 @@ impl Report {
         let Subject { model, rows, .. } = *subject;
         let tell = |done: u64, what: &str| tell(progress, done, what);
         let labels = classes(rows);
-        let classes: Vec<String> =
-            labels.map(|labels| labels[0].names.iter().map(|name| clipped(name)).collect()).unwrap_or_default();
 
         tell(1, "report: rows")?;
         let train = rows.parts[0].slice(s![..rows.parts[0].nrows().min(self.fitted), ..]);
-        let mut looks = Looks::new(model, train)?;
-        let limit = looks.fit(model, Held::new(rows, labels, self.points)?.x.view(), self.budget, self.points)?;
-        let held = Held::new(rows, labels, limit)?;
+        let mut looks = Looks::new(model, subject.source, &rows.split.train)?;
+        let limit = looks.fit(model, Held::new(subject, self.points)?.x.view(), self.budget, self.points)?;
+        let held = Held::new(subject, limit)?;
+        let classes = held.classes.clone();
         let codes = encode(model, held.x.view())?;
         let back = decode(model, codes.view())?;
         let errors = errors(held.x.view(), back.view());
-        let largest = looks.largest(held.x.view())?;
-        let (original, restored) = (looks.add(held.x.view(), &largest)?, looks.add(back.view(), &largest)?);
+        let largest = looks.largest(Given::Rows(&held.raw))?;
+        let original = looks.add(Given::Rows(&held.raw), &largest)?;
+        let restored = looks.add(Given::Network(&back), &largest)?;
 
         tell(2, "report: code space")?;
         let train_codes = encode(model, train)?;
         let most = train_codes.ncols().min(train_codes.nrows() - 1).min(denoise::MOST);
         let pca = Pca { components: most, ..Pca::default() }.fit_watched(train_codes.view(), progress)?;
-        let (map, varying) = self.map(model, &pca, codes.view(), &held, &classes, &mut looks)?;
+        let (map, varying) = self.map(model, &pca, codes.view(), &held, &mut looks)?;
         let named = labels.map(|labels| Labels { index: labels[0].index.clone(), names: classes.clone() });
         let clusters = self.clusters(train_codes.view(), named.as_ref(), progress)?;
         let walks = self.walks(model, &clusters, &varying, &mut looks)?;
@@ -291,7 +321,7 @@ impl Report {
         let (part, count) = held.first();
         let shown = codes.slice(s![..count, ..]);
         let prior = subject.priors.map(|priors| &*priors[part]);
-        let kernels = match prior {
+        let mut kernels = match prior {
             Some(prior) if held.labels.is_empty() => {
                 let of = clusters.model.predict(shown)?.into_iter().map(|c| c as usize).collect();
                 Some(self.kernels(prior, shown, &Groups { of, names: clusters.names.clone() })?)
@@ -301,17 +331,23 @@ impl Report {
             }
             None => None,
         };
+        if let (Some(kernels), None) = (&mut kernels, looks.shape()) {
+            let rows = held.raw.select(&kernels.rows);
+            kernels.sheet = Some(looks.add(Given::Rows(&rows), &varying)?);
+        }
         let misaligned = match prior {
             Some(prior) => kernels::misaligned(prior, shown, self.worst, progress)?,
             None => Vec::new(),
         };
-        let worst = Worst::new(&errors[..count], self.worst, misaligned, (&looks, &largest), &held, back.view())?;
+        let worst = Worst::new(&errors[..count], self.worst, misaligned, (&mut looks, &largest), &held, back.view())?;
+        let about_values = looks.about_values();
         let (looks, sheets) = looks.finish();
         tell(5, "report")?;
         Ok(Page {
             summary: Summary::new(subject, accuracies),
             history: model.about().history.clone(),
             layers: model.net().layers().len(),
+            about_values,
             classes,
             looks,
             sheets,
@@ -355,40 +391,59 @@ impl Worst {
         errors: &[f32],
         count: usize,
         misaligned: Vec<Misaligned>,
-        (looks, largest): (&Looks, &Choice),
+        (looks, largest): (&mut Looks, &Choice),
         held: &Held,
         back: ArrayView2<f32>,
     ) -> Result<Worst> {
         let mut order: Vec<usize> = (0..errors.len()).collect();
         order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]).then(a.cmp(&b)));
         order.truncate(count);
-        let pick = |x: ArrayView2<f32>, rows: &[usize]| x.select(Axis(0), rows);
-        let numbers = |rows: &[usize]| rows.iter().map(|&i| format!("row {}", held.numbers[i])).collect::<Vec<_>>();
-        let still = |rows: &[usize], named: &[(&str, Array2<f32>)]| {
-            let lines: Vec<Line> = named.iter().map(|(caption, x)| Line { caption, rows: x.view() }).collect();
-            if rows.is_empty() {
-                Ok(String::new())
-            } else {
-                gallery(looks, &largest.select(rows), &lines, &numbers(rows))
-            }
+        let mean_error = errors.iter().map(|&e| f64::from(e)).sum::<f64>() / errors.len().max(1) as f64;
+        let briefly = looks.shape().is_some();
+        let still = |looks: &Looks, rows: &[usize], named: &[(&str, Given)]| {
+            let lines: Vec<Line> = named.iter().map(|&(caption, rows)| Line { caption, rows }).collect();
+            gallery(looks, &largest.select(rows), &lines, &held.names(rows, briefly))
         };
-        let places = |of: &dyn Fn(&Misaligned) -> usize| misaligned.iter().map(of).collect::<Vec<_>>();
-        let (odd, by_prior, by_codes) = (places(&|m| m.row), places(&|m| m.by_prior), places(&|m| m.by_codes));
-        let x = held.x.view();
-        Ok(Worst {
-            reconstructed_still: still(&order, &[("row", pick(x, &order)), ("from its code", pick(back, &order))])?,
-            misaligned_still: still(
-                &odd,
-                &[
-                    ("row", pick(x, &odd)),
-                    ("most like it by the prior", pick(x, &by_prior)),
-                    ("most like it by codes", pick(x, &by_codes)),
-                ],
-            )?,
-            reconstructed: order,
-            mean_error: errors.iter().map(|&e| f64::from(e)).sum::<f64>() / errors.len().max(1) as f64,
-            misaligned,
-        })
+        let (rows, back) = (held.raw.select(&order), back.select(Axis(0), &order));
+        let reconstructed_still =
+            still(looks, &order, &[("row", Given::Rows(&rows)), ("from its code", Given::Network(&back))])?;
+        let lines: Vec<[String; 3]> = order
+            .iter()
+            .map(|&i| {
+                let error = f64::from(errors[i]);
+                [held.name(i, false), short(error), format!("{:.1}", error / mean_error.max(f64::MIN_POSITIVE))]
+            })
+            .collect();
+        let reconstructed_still = reconstructed_still + &named_table(["", "squared error", "times the mean"], &lines);
+
+        let mut worst = Worst { reconstructed: order, mean_error, reconstructed_still, ..Worst::default() };
+        if misaligned.is_empty() {
+            return Ok(worst);
+        }
+        let places = |of: fn(&Misaligned) -> usize| misaligned.iter().map(of).collect::<Vec<_>>();
+        let [odd, by_prior, by_codes] = [places(|m| m.row), places(|m| m.by_prior), places(|m| m.by_codes)];
+        let [row, prior, codes] = [&odd, &by_prior, &by_codes].map(|places| held.raw.select(places));
+        let lines = [
+            ("row", Given::Rows(&row)),
+            ("most like it by the prior", Given::Rows(&prior)),
+            ("most like it by codes", Given::Rows(&codes)),
+        ];
+        worst.misaligned_still = still(looks, &odd, &lines)?;
+        let lines: Vec<[String; 4]> = misaligned
+            .iter()
+            .map(|m| {
+                let name = |i: usize| held.name(i, false);
+                [name(m.row), format!("{:.3}", m.alignment), name(m.by_prior), name(m.by_codes)]
+            })
+            .collect();
+        worst.misaligned_still += &named_table(["", "alignment", "most like it by the prior", "by codes"], &lines);
+        if looks.shape().is_none() {
+            let all = [odd.as_slice(), &by_prior, &by_codes].concat();
+            let choice = largest.select(&odd).repeated(3);
+            worst.neighbours = Some(looks.add(Given::Rows(&held.raw.select(&all)), &choice)?);
+        }
+        worst.misaligned = misaligned;
+        Ok(worst)
     }
 }
 
@@ -510,11 +565,11 @@ mod tests {
 
     /// The page of a small model of some rows.
     fn page(table: &Table, settings: &Report) -> Page {
-        about(table, Recipe::default(), |subject| settings.gather(subject, &Silent).unwrap())
+        about(table, quick(), |subject| settings.gather(subject, &Silent).unwrap())
     }
 
-    /// What comes of a small model of some rows.
-    fn about<T>(table: &Table, recipe: Recipe, work: impl FnOnce(&Subject) -> T) -> T {
+    /// A small model.
+    fn quick() -> Recipe {
         let train = Trainer {
             layers: vec![20, 10],
             // Units that cannot die, whatever the rows.
@@ -524,7 +579,11 @@ mod tests {
             pretrain: Length::Steps(5),
             ..Trainer::default()
         };
-        let recipe = Recipe { kernel: KernelSpec::Cosine, train, ..recipe };
+        Recipe { kernel: KernelSpec::Cosine, train, ..Recipe::default() }
+    }
+
+    /// What comes of a model of some rows.
+    fn about<T>(table: &Table, recipe: Recipe, work: impl FnOnce(&Subject) -> T) -> T {
         let source = Source::from(table);
         let rows = recipe.prepare(&source, &Silent).unwrap();
         let kernel = recipe.kernel(&rows, None, &Silent).unwrap();
@@ -534,6 +593,7 @@ mod tests {
         let subject = Subject {
             name: "</title><b>rows</b>",
             model: &model,
+            source: &source,
             rows: &rows,
             priors: priors.as_ref(),
             figures: &model.about().figures,
@@ -632,7 +692,7 @@ mod tests {
         });
         let table = Table { x, shape: Shape::Image { channels: 3, height: 32, width: 32 }, ..Table::default() };
         // By feature, so that the mean of the patterns, and with it whatever is decoded, is noise too.
-        let recipe = Recipe { scale: Scale::Standard, ..Recipe::default() };
+        let recipe = Recipe { scale: Scale::Standard, ..quick() };
         about(&table, recipe, |subject| {
             let settings = Report { budget: 50_000_000, ..Report::default() };
             let page = settings.gather(subject, &Silent).unwrap();
@@ -666,7 +726,7 @@ mod tests {
         let labels =
             Labels { index: (0..rows as u32).collect(), names: (0..rows).map(|i| format!("name {i}")).collect() };
         let table = Table { x, labels: Some(labels), ..Table::default() };
-        about(&table, Recipe::default(), |subject| {
+        about(&table, quick(), |subject| {
             let start = std::time::Instant::now();
             let page = Report::default().gather(subject, &Silent).unwrap();
             let html = page.html().unwrap();
@@ -677,6 +737,56 @@ mod tests {
             assert!(html.contains("The rows have 6000 classes") && html.contains("sorted by cluster"));
             assert!(!html.contains("name 17"));
         });
+    }
+
+    /// The text of the page of a model that was made in another way.
+    fn text(table: &Table, recipe: Recipe) -> String {
+        about(table, recipe, |subject| {
+            let html =
+                Report { prices: vec![1.0], ..Report::default() }.gather(subject, &Silent).unwrap().html().unwrap();
+            html.split("<script").next().unwrap().to_owned()
+        })
+    }
+
+    #[test]
+    fn captions_are_true_of_the_data() {
+        let train = |change: fn(&mut Trainer)| {
+            let mut recipe = quick();
+            change(&mut recipe.train);
+            recipe
+        };
+        let usual = text(&table(), quick());
+        for words in ["held-out rows", "Each layer was first trained by itself", "are dashed", "codes of 10 numbers"] {
+            assert!(usual.contains(words), "{words}");
+        }
+        let whole = text(&table(), Recipe { split: [1.0, 0.0, 0.0], ..quick() });
+        assert!(!whole.contains("held-out") && whole.contains("The training rows farthest"));
+        assert!(!whole.contains("dashed") && whole.contains("no validation rows"));
+        let together = text(&table(), train(|train| train.pretrain = Length::Steps(0)));
+        assert!(!together.contains("by itself, then") && together.contains("trained together from the start"));
+        let plain = text(&table(), train(|train| train.lambda = 0.0));
+        assert!(plain.contains("not aligned with a kernel") && !plain.contains("L_c is the distance"));
+        let narrow = text(&table(), train(|train| train.layers = vec![5, 1]));
+        assert!(narrow.contains("codes of 1 number,") && narrow.contains("A code is one number"));
+        assert!(!narrow.contains("two principal components"));
+    }
+
+    #[test]
+    fn tables_that_stand_still_name_rows_classes_and_errors_and_walks_go_all_the_way() {
+        let page = text(&table(), quick());
+        for words in ["squared error", "times the mean", "alignment", "<caption>row ", ", class y", "100 %</th>"] {
+            assert!(page.contains(words), "{words}");
+        }
+        // 120 rows, of which 18 are for testing and 18 for validation.
+        assert!(page.contains("36 rows are drawn."), "the map says how many rows it has");
+    }
+
+    #[test]
+    fn rows_have_the_numbers_of_their_file() {
+        let own = about(&table(), quick(), |subject| Held::new(subject, 9).unwrap().numbers);
+        let numbered = Table { numbers: Some((0..120).map(|i| 1000 + 2 * i).collect()), ..table() };
+        let found = about(&numbered, quick(), |subject| Held::new(subject, 9).unwrap().numbers);
+        assert_eq!(found, own.iter().map(|i| 1000 + 2 * i).collect::<Vec<_>>());
     }
 
     #[test]

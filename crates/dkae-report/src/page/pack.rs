@@ -25,18 +25,26 @@ impl Packed {
         Packed::bytes(&values.flat_map(f32::to_le_bytes).collect::<Vec<u8>>())
     }
 
-    /// What was packed.
     #[cfg(test)]
-    pub fn read_u16s(&self) -> Vec<u16> {
+    fn read_bytes(&self) -> Vec<u8> {
         const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let bits = self.0.trim_end_matches('=').chars().flat_map(|c| {
             let digit = DIGITS.find(c).unwrap();
             (0..6).rev().map(move |bit| digit >> bit & 1)
         });
         let bits: Vec<usize> = bits.collect();
-        let bytes: Vec<u16> =
-            bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |sum, bit| 2 * sum + *bit as u16)).collect();
-        bytes.chunks_exact(2).map(|pair| pair[0] + 256 * pair[1]).collect()
+        bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |sum, bit| 2 * sum + *bit as u8)).collect()
+    }
+
+    /// What was packed.
+    #[cfg(test)]
+    pub fn read_u16s(&self) -> Vec<u16> {
+        self.read_bytes().chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+    }
+
+    #[cfg(test)]
+    pub fn read_f32s(&self) -> Vec<f32> {
+        self.read_bytes().chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
     }
 
     /// The length in the page.

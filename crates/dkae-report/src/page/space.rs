@@ -8,8 +8,8 @@ use dkae::progress::Progress;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
-use super::figures::{Line, gallery};
-use super::looks::{Choice, Looks};
+use super::figures::{Line, gallery, percent};
+use super::looks::{Choice, Given, Looks};
 use super::pack::{Packed, level, range};
 use super::{Held, Report, decode};
 use crate::scatter;
@@ -17,6 +17,10 @@ use crate::{Error, Result};
 
 /// Points of the map when it stands still, without JavaScript or on paper.
 const STILL: usize = 1000;
+/// Width by height of the map on a screen: what it shows beside the rows is decoded too.
+const ASPECT: f64 = 4.0 / 3.0;
+/// Points of a walk in a table that stands still.
+const STOPS: usize = 6;
 
 /// The map.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +37,9 @@ pub(super) struct Map {
     pub grid: usize,
     #[serde(skip)]
     pub still: String,
+    /// Rows that are drawn when it stands still.
+    #[serde(skip)]
+    pub drawn: usize,
 }
 
 /// Walks between all pairs of centroids.
@@ -62,7 +69,6 @@ impl Report {
         pca: &PcaModel,
         codes: ArrayView2<f32>,
         held: &Held,
-        classes: &[String],
         looks: &mut Looks,
     ) -> Result<(Map, Choice)> {
         let scores = pca.transform(codes)?;
@@ -72,10 +78,10 @@ impl Report {
         points.slice_mut(s![.., ..axes]).assign(&scores.slice(s![.., ..axes]));
         let padded = |axis: usize| {
             let (low, high) = range(points.column(axis).iter().map(|&v| f64::from(v)));
-            let rim = if high > low { 0.06 * (high - low) } else { 1.0 };
+            let rim = 0.06 * (high - low);
             (low - rim, high + rim)
         };
-        let ((x0, x1), (y0, y1)) = (padded(0), padded(1));
+        let [x0, x1, y0, y1] = widened(padded(0), padded(1));
         let side = self.grid;
         let along = |i: usize, low: f64, high: f64| low + (high - low) * i as f64 / (side - 1) as f64;
         let mut places = Array2::zeros((side * side, scores.ncols()));
@@ -86,13 +92,13 @@ impl Report {
             }
         }
         let decoded = decode(model, pca.inverse(places.view())?.view())?;
-        let varying = looks.varying(decoded.view())?;
-        let grid = looks.add(decoded.view(), &varying)?;
+        let varying = looks.varying(Given::Network(&decoded))?;
+        let grid = looks.add(Given::Network(&decoded), &varying)?;
 
         let shown = points.nrows().min(STILL);
         let still = scatter::Map { width: 560.0, height: 460.0, ..scatter::Map::default() };
         let labels = &held.labels[..held.labels.len().min(shown)];
-        let still = still.draw(points.slice(s![..shown, ..]), labels, classes)?;
+        let still = still.draw(points.slice(s![..shown, ..]), labels, &held.classes)?;
         let ratio = &pca.explained_variance_ratio;
         let explained = [ratio[0], ratio.get(1).copied().unwrap_or(0.0)];
         let map = Map {
@@ -103,6 +109,7 @@ impl Report {
             side,
             grid,
             still: still.svg().to_owned(),
+            drawn: shown,
         };
         Ok((map, varying))
     }
@@ -131,7 +138,7 @@ impl Report {
         let names = order.iter().enumerate().map(|(place, &c)| {
             let share = counts[[c, most(c)]] as f64 / counts.row(c).sum().max(1) as f64;
             let name = labels.names.get(most(c)).cloned().unwrap_or_default();
-            format!("cluster {}: {:.0} % {name}", place + 1, 100.0 * share)
+            format!("cluster {}: {} {name}", place + 1, percent(share))
         });
         let names = names.collect();
         model.centroids = model.centroids.select(Axis(0), &order);
@@ -157,43 +164,83 @@ impl Report {
         }
         let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
         let decoded = decode(model, all.view())?;
-        let sheet = looks.add(decoded.view(), varying)?;
+        let sheet = looks.add(Given::Network(&decoded), varying)?;
         // From the first cluster to the next few.
-        let still: Vec<(String, ArrayView2<f32>)> = (1..k.min(5))
-            .map(|j| {
-                let place = (j - 1) * self.steps;
-                (format!("1 to {}", j + 1), decoded.slice(s![place..place + self.steps, ..]))
-            })
-            .collect();
-        let lines: Vec<Line> = still.iter().map(|(caption, rows)| Line { caption, rows: *rows }).collect();
-        let columns: Vec<String> = (0..self.steps).map(|i| format!("{} %", 100 * i / (self.steps - 1))).collect();
-        let still = gallery(looks, varying, &lines, &columns)?;
+        let walks = 1..k.min(5);
+        let place = |j: usize| (j - 1) * self.steps;
+        let along = |step: usize| format!("{} %", 100 * step / (self.steps - 1));
+        let still = if looks.shape().is_some() {
+            let still: Vec<_> = walks
+                .map(|j| (format!("1 to {}", j + 1), decoded.slice(s![place(j)..place(j) + self.steps, ..]).to_owned()))
+                .collect();
+            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
+            gallery(looks, varying, &lines.collect::<Vec<_>>(), &(0..self.steps).map(along).collect::<Vec<_>>())?
+        } else {
+            // A table for each walk, with a column for each stop.
+            let names = &clusters.names;
+            let tables: Vec<String> = walks.clone().map(|j| format!("from {} to {}", names[0], names[j])).collect();
+            let stops = stops(self.steps);
+            let at = |&step: &usize| {
+                (along(step), decoded.select(Axis(0), &walks.clone().map(|j| place(j) + step).collect::<Vec<_>>()))
+            };
+            let still: Vec<_> = stops.iter().map(at).collect();
+            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
+            gallery(looks, varying, &lines.collect::<Vec<_>>(), &tables)?
+        };
         Ok(Some(Walks { names: clusters.names.clone(), steps: self.steps, sheet, still }))
     }
+}
+
+/// The part of the plane that is shown: what the rows need, made as wide for its height as a screen shows it.
+fn widened(x: (f64, f64), y: (f64, f64)) -> [f64; 4] {
+    let height = (y.1 - y.0).max((x.1 - x.0) / ASPECT);
+    // Rows that all have one code still lie somewhere.
+    let height = if height > 0.0 { height } else { 1.0 };
+    let around = |(low, high): (f64, f64), side: f64| [(low + high - side) / 2.0, (low + high + side) / 2.0];
+    let ([left, right], [bottom, top]) = (around(x, ASPECT * height), around(y, height));
+    [left, right, bottom, top]
+}
+
+/// Steps of a walk, spread evenly, with both ends.
+fn stops(steps: usize) -> Vec<usize> {
+    let count = steps.min(STOPS);
+    (0..count).map(|i| i * (steps - 1) / (count - 1)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::page::encode;
-    use crate::page::looks::{Sheet, tests::model};
+    use crate::page::looks::{Raw, Sheet, tests::model};
     use dkae::code::Pca;
-    use dkae::data::Shape;
+    use dkae::data::{Shape, Table};
+    use dkae::recipe::Source;
 
     /// A map that is mirrored or turned shows rows where they are not, and decodes other points than the one shown.
     #[test]
     fn rows_lie_where_their_codes_do_and_the_grid_runs_from_the_left_then_from_the_bottom() {
         let x = Array2::from_shape_fn((40, 4), |(i, j)| ((i * (7 + 3 * j) + j * j) % (11 + j)) as f32);
         let model = model(Shape::Vector, x.view());
-        let x = model.preparation().apply(x.view()).unwrap();
+        let table = Table { x, ..Table::default() };
+        let source = Source::from(&table);
+        let x = model.preparation().apply(table.x.view()).unwrap();
         let codes = encode(&model, x.view()).unwrap();
         let pca = Pca { components: 2, ..Pca::default() }.fit(codes.view()).unwrap();
-        let held = Held { parts: vec![(2, 40)], x: x.clone(), numbers: (0..40).collect(), labels: Vec::new() };
-        let mut looks = Looks::new(&model, x.view()).unwrap();
+        let held = Held {
+            parts: vec![(2, 40)],
+            raw: Raw::Dense(table.x.clone()),
+            x,
+            numbers: (0..40).collect(),
+            labels: Vec::new(),
+            classes: Vec::new(),
+        };
+        let rows: Vec<usize> = (0..40).collect();
+        let mut looks = Looks::new(&model, &source, &rows).unwrap();
         let (map, varying) =
-            Report { grid: 3, ..Report::default() }.map(&model, &pca, codes.view(), &held, &[], &mut looks).unwrap();
+            Report { grid: 3, ..Report::default() }.map(&model, &pca, codes.view(), &held, &mut looks).unwrap();
 
         let [x0, x1, y0, y1] = map.range;
+        assert!(((x1 - x0) / (y1 - y0) - ASPECT).abs() < 1e-9);
         let scores = pca.transform(codes.view()).unwrap();
         for (packed, axis, low, high) in [(&map.x, 0, x0, x1), (&map.y, 1, y0, y1)] {
             for (level, &score) in packed.read_u16s().into_iter().zip(scores.column(axis)) {
@@ -203,7 +250,7 @@ mod tests {
         }
 
         // Point by point: the mean of the codes and so much of each component.
-        let mut wanted = Looks::new(&model, x.view()).unwrap();
+        let mut wanted = Looks::new(&model, &source, &rows).unwrap();
         let mut places = Vec::new();
         for y in [y0, (y0 + y1) / 2.0, y1] {
             for x in [x0, (x0 + x1) / 2.0, x1] {
@@ -215,13 +262,27 @@ mod tests {
             }
         }
         let places = Array2::from_shape_vec((9, 2), places).unwrap();
-        wanted.add(decode(&model, places.view()).unwrap().view(), &varying).unwrap();
-        let levels = |looks: Looks| match looks.finish().1.remove(0) {
-            Sheet::Features { values, .. } => values.read_u16s(),
+        wanted.add(Given::Network(&decode(&model, places.view()).unwrap()), &varying).unwrap();
+        let values = |looks: Looks| match looks.finish().1.remove(0) {
+            Sheet::Features { values, .. } => values.read_f32s(),
             Sheet::Pictures { .. } => panic!("not pictures"),
         };
-        let (found, wanted) = (levels(looks), levels(wanted));
+        let (found, wanted) = (values(looks), values(wanted));
         assert_eq!(found.len(), 9 * 4);
-        assert!(found.iter().zip(&wanted).all(|(a, b)| a.abs_diff(*b) < 20), "{found:?} {wanted:?}");
+        assert!(found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-3), "{found:?} {wanted:?}");
+    }
+
+    #[test]
+    fn the_part_that_is_shown_has_the_shape_of_the_screen() {
+        assert_eq!(widened((0.0, 4.0), (0.0, 1.0)), [0.0, 4.0, -1.0, 2.0]);
+        assert_eq!(widened((0.0, 1.0), (0.0, 3.0)), [-1.5, 2.5, 0.0, 3.0]);
+        let [left, right, bottom, top] = widened((5.0, 5.0), (0.0, 0.0));
+        assert!(left < 5.0 && right > 5.0 && bottom < 0.0 && top > 0.0);
+    }
+
+    #[test]
+    fn stops_go_all_the_way() {
+        assert_eq!(stops(11), [0, 2, 4, 6, 8, 10]);
+        assert_eq!((stops(2), stops(8)), (vec![0, 1], vec![0, 1, 2, 4, 5, 7]));
     }
 }

@@ -17,15 +17,23 @@ function make(tag, className, text) {
   return element;
 }
 
-// About four significant digits, or three where there is little room.
-function short(value, digits = 4) {
+// Digits enough to know a value by: four of them after the zeros of a small one, six of others, and every one before the
+// point. `short` of the figures has the same rule.
+function short(value) {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
-  const size = Math.abs(value);
-  const text = size < 1e-3 || size >= 1e6 ? value.toExponential(1) : String(Number(value.toPrecision(digits)));
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  const text = size < -4 || size >= 9 ? value.toExponential(3).replace('e+', 'e')
+    : value.toFixed(Math.max((size < 0 ? 3 : 5) - size, 0)).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
   return text.replace(/-/g, '−');
 }
-const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)} %`;
+// 100 only when it is all, and 0 only when it is nothing.
+function percent(share) {
+  const text = (100 * share).toFixed(share > 0.9 || share < 0.0995 ? 1 : 0);
+  if (share < 1 && Number(text) === 100) return 'over 99.9 %';
+  if (share > 0 && Number(text) === 0) return 'under 0.1 %';
+  return `${Number(text)} %`;
+}
 
 // Colours of the theme, in light or dark as the screen is.
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -86,7 +94,7 @@ async function openSheets() {
       sheets.push({ columns, across: image.width, pixels: context.getImageData(0, 0, image.width, image.height).data });
     } else {
       const { features: which, values, width } = sheet.features;
-      sheets.push({ width, which: u16(which), values: u16(values) });
+      sheets.push({ width, which: u16(which), values: f32(values) });
     }
   }
 }
@@ -112,15 +120,16 @@ function paint(canvas, { sheet, places }) {
   context.putImageData(image, 0, 0);
 }
 
-// Features of a sample: places in the list of features, and values.
+// Features of a sample: places in the list of features, values, and how far along the range of the training rows.
 function listed({ sheet, places }) {
   const { width, which, values } = sheets[sheet];
   const own = which.length !== width;
   return Array.from({ length: width }, (_, j) => {
     const feature = own ? which[places[0][0] * width + j] : which[j];
     const [low, high] = [features.low[feature], features.high[feature]];
-    const level = places.reduce((sum, [index, weight]) => sum + weight * values[index * width + j], 0) / 65535;
-    return { feature, value: low + level * (high - low), level };
+    const value = places.reduce((sum, [index, weight]) => sum + weight * values[index * width + j], 0);
+    const level = high > low ? Math.min(Math.max((value - low) / (high - low), 0), 1) : 0;
+    return { feature, value, level };
   });
 }
 
@@ -156,14 +165,14 @@ function makeView(container, titles) {
     show(samples) {
       const columns = samples.map(listed);
       body.replaceChildren();
-      // The row's own features lead; a column with other features shows a value where it has one.
-      for (const { feature } of columns[0]) {
+      // The first one's features lead; a feature that another does not list has no value there.
+      for (const feature of new Set(columns.flat().map((entry) => entry.feature))) {
         const line = body.insertRow();
         line.appendChild(make('th', '', features.names[feature])).scope = 'row';
         for (const column of columns) {
           const entry = column.find((e) => e.feature === feature);
           const cell = line.insertCell();
-          cell.textContent = entry ? short(entry.value, 3) : '–';
+          cell.textContent = entry ? short(entry.value) : '';
           if (!entry) continue;
           const bar = cell.appendChild(make('span', 'bar'));
           bar.appendChild(make('i')).style.width = `${100 * entry.level}%`;

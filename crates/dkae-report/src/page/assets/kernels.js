@@ -1,7 +1,7 @@
 // Both kernels side by side: the pair of rows under the pointer, and both values.
 
 function startKernels() {
-  const { rows: order, groups, scale, prior, codes } = data.kernels;
+  const { rows: order, groups, scale, prior, codes, sheet } = data.kernels;
   const n = order.length;
   const open = (triangle) => ({ ...triangle, values: u16(triangle.values) });
   const kernels = [
@@ -38,6 +38,9 @@ function startKernels() {
       }
       context.putImageData(image, 0, 0);
       kernel.image = small;
+      // As high as the square beside the names.
+      const width = kernel.canvas.clientWidth;
+      kernel.canvas.style.aspectRatio = `${width} / ${width - nameWidth(kernel.canvas.getContext('2d')) + margin}`;
     }
     mark();
     drawScale(colours);
@@ -48,7 +51,7 @@ function startKernels() {
     context.font = `12px ${colour('typeface')}`;
     return Math.min(90, Math.max(...groups.map(([name]) => context.measureText(name).width))) + 8;
   };
-  const frame = (canvas, context, width) => {
+  const frame = (context, width) => {
     const left = nameWidth(context);
     return { left, top: margin, side: width - left - margin };
   };
@@ -56,7 +59,7 @@ function startKernels() {
   function mark() {
     for (const kernel of kernels) {
       const { context, width } = sharp(kernel.canvas);
-      const { left, top, side } = frame(kernel.canvas, context, width);
+      const { left, top, side } = frame(context, width);
       kernel.frame = { left, top, side };
       context.imageSmoothingEnabled = side < n;
       context.drawImage(kernel.image, left, top, side, side);
@@ -116,7 +119,7 @@ function startKernels() {
   function show(i, j) {
     at = [i, j].map((v) => Math.min(Math.max(v, 0), n - 1));
     const [a, b] = at.map((place) => order[place]);
-    view.show([sample(data.rows.original, a), sample(data.rows.original, b)]);
+    view.show(sheet === null ? [a, b].map((row) => sample(data.rows.original, row)) : at.map((place) => sample(sheet, place)));
     const values = kernels.map((kernel) => {
       const value = entry(kernel, at[0], at[1]);
       return `${kernel.name}: ${short(value)} (${(value / kernel.rms).toFixed(2)} × RMS)`;

@@ -39,8 +39,8 @@ function startMap() {
     };
   }
 
-  function nearestTo(x, y, within) {
-    let [best, least] = [-1, within * within];
+  function nearestTo(x, y) {
+    let [best, least] = [-1, Infinity];
     for (let i = 0; i < rows.count; i += 1) {
       if (!visible(i)) continue;
       const d = (xs[i] - x) ** 2 + (ys[i] - y) ** 2;
@@ -49,38 +49,61 @@ function startMap() {
     return best;
   }
 
+  // Shows a row; -1 when no class is switched on.
   function choose(i) {
-    if (i < 0 || i === chosen) return;
+    if (i === chosen) return;
     chosen = i;
-    nearest.show([sample(data.rows.original, i), sample(data.rows.restored, i)]);
-    find('row-text').textContent = `${rowName(i)}; ${partOf(i)} row, squared error ${short(rows.errors[i])}`;
+    find('row').hidden = i < 0;
+    if (i >= 0) nearest.show([sample(data.rows.original, i), sample(data.rows.restored, i)]);
+    find('row-text').textContent = i < 0 ? 'All classes are switched off.'
+      : `${rowName(i)}; ${partOf(i)} row, squared error ${short(rows.errors[i])}`;
+  }
+
+  function decodeAt(x, y) {
+    [cross.x, cross.y] = [x, y];
+    decoded.show([decodedAt(x, y)]);
+    // A little beyond is a matter of rounding.
+    const beyond = (v, low, high) => Math.max(low - v, v - high) > 0.001 * (high - low);
+    find('decoded-text').hidden = !beyond(x, x0, x1) && !beyond(y, y0, y1);
   }
 
   function pointAt(x, y) {
-    [cross.x, cross.y] = [x, y];
-    decoded.show([decodedAt(x, y)]);
-    choose(nearestTo(x, y, 16 / unit()));
+    decodeAt(x, y);
+    choose(nearestTo(x, y));
     draw();
   }
 
-  // Names of classes at the medians of their rows, moved apart where they would overlap.
+  // The median of each class's rows, where its name stands; classes of more rows first.
+  const middles = present.map((k) => {
+    const own = [...Array(rows.count).keys()].filter((i) => rows.classes[i] === k);
+    const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+    return { k, count: own.length, x: median(own.map((i) => xs[i])), y: median(own.map((i) => ys[i])) };
+  }).sort((a, b) => b.count - a.count || a.k - b.k);
+  const switchNames = find('map-names');
+
+  // Names of classes above the medians of their rows, moved a little where they would overlap, left out where that is not
+  // enough: with many classes they would hide the rows, and the legend has them all.
   function nameClasses(context) {
+    canvas.dataset.names = 0;
+    if (!switchNames.checked) return;
     context.font = `700 14px ${colour('typeface')}`;
     const placed = [];
-    for (const k of present.filter((c) => !hidden.has(c))) {
-      const own = [...Array(rows.count).keys()].filter((i) => rows.classes[i] === k);
-      const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
-      const [mx, my] = toScreen(median(own.map((i) => xs[i])), median(own.map((i) => ys[i])));
-      if (mx < 0 || my < 0 || mx > size.width || my > size.height) continue;
+    let covered = 0;
+    for (const { k, x: wx, y: wy } of middles) {
+      const [mx, my] = toScreen(wx, wy);
+      if (hidden.has(k) || mx < 0 || my < 0 || mx > size.width || my > size.height) continue;
       const name = data.classes[k].length > 18 ? `${data.classes[k].slice(0, 17)}…` : data.classes[k];
       const half = context.measureText(name).width / 2 + 9;
-      let [x, y] = [mx, my];
-      const free = () => placed.every((p) => Math.abs(p.x - x) >= p.half + half + 4 || Math.abs(p.y - y) >= 19);
-      for (let turn = 0; turn < 400 && !free(); turn += 1) {
-        const [r, angle] = [turn / 4, turn * 0.9];
-        [x, y] = [mx + r * Math.cos(angle), my + r * Math.sin(angle)];
+      const inside = (v, rim, end) => Math.min(Math.max(v, rim + 2), end - rim - 2);
+      let [x, y, free] = [mx, my, false];
+      for (let turn = 0; turn < 120 && !free; turn += 1) {
+        const [r, angle] = [turn / 3, turn * 0.9];
+        [x, y] = [inside(mx + r * Math.cos(angle), half, size.width), inside(my - 16 + r * Math.sin(angle), 10, size.height)];
+        free = placed.every((p) => Math.abs(p.x - x) >= p.half + half + 4 || Math.abs(p.y - y) >= 21);
       }
-      x = Math.min(Math.max(x, half + 2), size.width - half - 2);
+      // A tenth of the map is enough for names.
+      if (!free || covered + 40 * half > (size.width * size.height) / 10) continue;
+      covered += 40 * half;
       placed.push({ x, y, half });
       // On a chip of paper, so that marks behind it do not show through.
       context.globalAlpha = 0.85;
@@ -95,6 +118,7 @@ function startMap() {
       context.fillStyle = colour(`ink-${k % 12}`);
       context.fillText(name, x - half + 15, y);
     }
+    canvas.dataset.names = placed.length;
   }
 
   function mark(context, k, x, y, radius, fill = classColour(k)) {
@@ -120,16 +144,28 @@ function startMap() {
     }
     context.globalAlpha = 1;
     nameClasses(context);
+    context.strokeStyle = colour('ink');
+    const [cx, cy] = toScreen(cross.x, cross.y);
     if (chosen >= 0) {
       const [px, py] = toScreen(xs[chosen], ys[chosen]);
-      context.strokeStyle = colour('ink');
       context.lineWidth = 2;
       context.beginPath();
       context.arc(px, py, radius + 5, 0, 2 * Math.PI);
       context.stroke();
+      // The nearest row may be far from the cross: a line leads to it.
+      const far = Math.hypot(px - cx, py - cy);
+      const from = 17 / far;
+      const to = 1 - (radius + 7) / far;
+      if (from < to) {
+        context.lineWidth = 1;
+        context.setLineDash([2, 4]);
+        context.beginPath();
+        context.moveTo(cx + from * (px - cx), cy + from * (py - cy));
+        context.lineTo(cx + to * (px - cx), cy + to * (py - cy));
+        context.stroke();
+        context.setLineDash([]);
+      }
     }
-    const [cx, cy] = toScreen(cross.x, cross.y);
-    context.strokeStyle = colour('ink');
     context.lineWidth = 1.2;
     context.beginPath();
     for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
@@ -140,6 +176,7 @@ function startMap() {
     // For whoever asks where the map is, as tests do.
     canvas.dataset.zoom = view.zoom.toFixed(4);
     canvas.dataset.middle = `${view.x.toFixed(4)} ${view.y.toFixed(4)}`;
+    canvas.dataset.cross = `${cx.toFixed(1)} ${cy.toFixed(1)}`;
   }
 
   // Zooms so that the point under (px, py) stays where it is.
@@ -174,7 +211,7 @@ function startMap() {
     } catch {
       // The pointer is gone already: there is nothing to capture.
     }
-    if (event.pointerType !== 'mouse') pointAt(...toWorld(...place(event)));
+    if (event.pointerType !== 'mouse' && held.size === 1) pointAt(...toWorld(...place(event)));
   });
   canvas.addEventListener('pointermove', (event) => {
     const now = place(event);
@@ -182,7 +219,9 @@ function startMap() {
     if (before && held.size === 2) {
       const other = [...held].find(([id]) => id !== event.pointerId)[1];
       const span = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]) || 1;
-      zoomBy(span(now, other) / span(before, other), other[0], other[1]);
+      zoomBy(span(now, other) / span(before, other), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+      // The point between the fingers goes along with them.
+      pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
     } else if (before && event.pointerType === 'mouse') {
       pan(now[0] - before[0], now[1] - before[1]);
     } else {
@@ -191,6 +230,12 @@ function startMap() {
     if (before) held.set(event.pointerId, now);
   });
   for (const end of ['pointerup', 'pointercancel']) canvas.addEventListener(end, (event) => held.delete(event.pointerId));
+  // One finger scrolls the page past the map; two are the map's.
+  for (const name of ['touchstart', 'touchmove']) {
+    canvas.addEventListener(name, (event) => {
+      if (event.touches.length > 1 && event.cancelable) event.preventDefault();
+    }, { passive: false });
+  }
   canvas.addEventListener('dblclick', (event) => zoomBy(event.shiftKey ? 0.5 : 2, ...place(event)));
   canvas.addEventListener('wheel', (event) => {
     // Scrolling past the map must not get caught in it: the wheel is the map's once it was clicked.
@@ -207,22 +252,51 @@ function startMap() {
     return undefined;
   }
   function goTo(i) {
+    // A row of a class that is switched off could not be seen.
+    if (!visible(i)) {
+      hidden.delete(rows.classes[i]);
+      press();
+    }
     const [px, py] = toScreen(xs[i], ys[i]);
     if (px < 0 || py < 0 || px > size.width || py > size.height) [view.x, view.y] = [xs[i], ys[i]];
     choose(i);
-    [cross.x, cross.y] = [xs[i], ys[i]];
-    decoded.show([decodedAt(xs[i], ys[i])]);
+    decodeAt(xs[i], ys[i]);
     draw();
+  }
+
+  // With keys the cross is the pointer: it stays in the part that is shown, and zooming keeps it where it is.
+  const rim = 6;
+  const kept = (v, end) => Math.min(Math.max(v, rim), end - rim);
+  function keepCross() {
+    const [px, py] = toScreen(cross.x, cross.y);
+    const [nx, ny] = [kept(px, size.width), kept(py, size.height)];
+    if (px !== nx || py !== ny) pointAt(...toWorld(nx, ny));
+  }
+  function moveCross(dx, dy) {
+    const [px, py] = toScreen(cross.x, cross.y);
+    const [nx, ny] = [px + dx, py + dy];
+    // At the rim the map goes along.
+    pan(kept(nx, size.width) - nx, kept(ny, size.height) - ny);
+    pointAt(...toWorld(kept(nx, size.width), kept(ny, size.height)));
+  }
+  function keyZoom(factor) {
+    keepCross();
+    zoomBy(factor, ...toScreen(cross.x, cross.y));
   }
   canvas.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-    const keys = { '+': () => zoomBy(1.4), '=': () => zoomBy(1.4), '-': () => zoomBy(1 / 1.4), '_': () => zoomBy(1 / 1.4), 0: reset };
+    const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const keys = {
+      '+': () => keyZoom(1.4), '=': () => keyZoom(1.4), '-': () => keyZoom(1 / 1.4), _: () => keyZoom(1 / 1.4),
+      0: () => { reset(); keepCross(); },
+    };
     const letters = { n: () => step(1), p: () => step(-1) };
     const arrow = arrows[event.key];
     const action = keys[event.key] || letters[event.key.toLowerCase()];
-    if (arrow && event.shiftKey) pan(-60 * arrow[0], 60 * arrow[1]);
-    else if (arrow) pointAt(cross.x + (10 * arrow[0]) / unit(), cross.y + (10 * arrow[1]) / unit());
+    if (arrow && event.shiftKey) {
+      pan(-60 * arrow[0], -60 * arrow[1]);
+      keepCross();
+    } else if (arrow) moveCross(10 * arrow[0], 10 * arrow[1]);
     else if (action) action();
     else return;
     event.preventDefault();
@@ -230,15 +304,24 @@ function startMap() {
   find('zoom-in').addEventListener('click', () => zoomBy(1.6));
   find('zoom-out').addEventListener('click', () => zoomBy(1 / 1.6));
   find('zoom-reset').addEventListener('click', reset);
+  switchNames.addEventListener('change', draw);
 
-  // The legend: each class can be switched off, and all at once.
+  // The legend: all classes at once, and each by itself, `class 2` before `class 10`.
   const legend = find('legend');
   const buttons = [];
+  const press = () => buttons.forEach(([k, button]) => button.setAttribute('aria-pressed', String(!hidden.has(k))));
   const update = () => {
-    buttons.forEach(([k, button]) => button.setAttribute('aria-pressed', String(!hidden.has(k))));
+    press();
+    choose(nearestTo(cross.x, cross.y));
     draw();
   };
-  for (const k of present) {
+  find('legend-tools').hidden = present.length < 2;
+  find('legend-all').addEventListener('click', () => { hidden.clear(); update(); });
+  find('legend-none').addEventListener('click', () => { present.forEach((k) => hidden.add(k)); update(); });
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  // Classes that are numbers come in their order.
+  const numbers = present.every((k) => Number.isFinite(parseFloat(data.classes[k])));
+  for (const k of numbers ? present : [...present].sort((a, b) => compare(data.classes[a], data.classes[b]) || a - b)) {
     const button = legend.appendChild(make('button'));
     button.type = 'button';
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
@@ -249,7 +332,7 @@ function startMap() {
     const path = svg.appendChild(document.createElementNS('http://www.w3.org/2000/svg', 'path'));
     path.setAttribute('d', data.shapes[k]);
     path.style.fill = `var(--class-${k % 12})`;
-    const count = rows.classes.reduce((sum, c) => sum + (c === k ? 1 : 0), 0);
+    const { count } = middles.find((middle) => middle.k === k);
     button.append(svg, make('span', '', data.classes[k]), make('small', '', count));
     button.title = data.classes[k];
     button.addEventListener('click', () => {
@@ -257,13 +340,6 @@ function startMap() {
       update();
     });
     buttons.push([k, button]);
-  }
-  if (present.length > 1) {
-    const all = legend.appendChild(make('button', 'all', 'all'));
-    const none = legend.appendChild(make('button', 'none', 'none'));
-    [all.type, none.type] = ['button', 'button'];
-    all.addEventListener('click', () => { hidden.clear(); update(); });
-    none.addEventListener('click', () => { present.forEach((k) => hidden.add(k)); update(); });
   }
 
   reveal('map');

@@ -47,7 +47,7 @@ function startWalks() {
 }
 
 function startDenoising() {
-  const { rows: shown, components, explained, errors, noisy_error: noisyError, deviation } = data.denoising;
+  const { rows: shown, components, of, explained, errors, noisy_error: noisyError, deviation } = data.denoising;
   const [slider, count, text, box, select] =
     ['denoise-components', 'denoise-count', 'denoise-text', 'denoise-view', 'denoise-row'].map(find);
   slider.max = components.length - 1;
@@ -86,10 +86,10 @@ function startDenoising() {
   function show() {
     const which = Number(slider.value);
     update(which);
-    count.textContent = `${components[which]} of ${components[components.length - 1]}`;
-    slider.setAttribute('aria-valuetext', `${components[which]} components`);
-    text.textContent = `Noise of deviation ${short(deviation)}. The first ${components[which]} component${
-      components[which] > 1 ? 's' : ''} keep ${percent(explained[which])} of the codes’ variance. `
+    count.textContent = `${components[which]} of ${of}`;
+    slider.setAttribute('aria-valuetext', count.textContent);
+    const kept = components[which] > 1 ? `The first ${components[which]} components keep` : 'The first component keeps';
+    text.textContent = `Noise of deviation ${short(deviation)}. ${kept} ${percent(explained[which])} of the codes’ variance. `
       + `Mean squared error to the clean rows: ${short(noisyError)} noisy, ${short(errors[which])} denoised.`;
   }
   slider.addEventListener('input', show);
@@ -122,9 +122,12 @@ function startWorst(map) {
   const odd = find('misaligned-rows');
   if (odd) {
     odd.classList.add(pictures ? 'three' : 'tables');
-    for (const { row, alignment, by_prior: prior, by_codes: codes } of data.worst.misaligned) {
-      card(odd, row, ['row', 'nearest by prior', 'nearest by codes'],
-        [row, prior, codes].map((i) => sample(data.rows.original, i)), rowName(row),
+    const { misaligned, neighbours } = data.worst;
+    for (const [place, { row, alignment, by_prior: prior, by_codes: codes }] of misaligned.entries()) {
+      // Neighbours are shown by the features of the row.
+      const samples = [row, prior, codes].map((i, which) => (neighbours === null ? sample(data.rows.original, i)
+        : sample(neighbours, which * misaligned.length + place)));
+      card(odd, row, ['row', 'nearest by prior', 'nearest by codes'], samples, rowName(row),
         [`alignment ${alignment.toFixed(3)}; by the prior most like ${rowName(prior)}; by codes ${rowName(codes)}`]);
     }
   }
