@@ -70,19 +70,28 @@ def in_short(kernel: Any) -> str:
     return f"an array of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
 
 
+def given_pck(kernel: Any) -> PCK | None:
+    """The PCK that `kernel` is, fitted or not; None when it is none."""
+    from ._pck import PCK
+
+    kernel = getattr(kernel, "estimator", kernel)
+    return kernel if isinstance(kernel, PCK) else None
+
+
 def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
     """The PCK that `kernel` is: as it is when it was fitted, else a copy fitted on `X`; None when it is none.
 
     scikit-learn's `clone` makes estimators among parameters unfitted; `sklearn.frozen.FrozenEstimator` keeps one.
     """
-    from ._pck import PCK
+    pck = given_pck(kernel)
+    if pck is None or is_fitted(pck):
+        return pck
+    return clone(pck).fit(X)
 
-    kernel = getattr(kernel, "estimator", kernel)
-    if not isinstance(kernel, PCK):
-        return None
-    if hasattr(kernel, "kernel_"):
-        return kernel
-    return clone(kernel).fit(X)
+
+def is_fitted(pck: PCK) -> bool:
+    """Whether a PCK was fitted; asking does not fit its kernel again, as it would after a pickle."""
+    return hasattr(pck, "n_mixtures_")
 
 
 def fit_kernel(kernel: Any, params: Mapping[str, Any] | None, X: Rows, seed: int) -> _core.Kernel:

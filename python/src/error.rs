@@ -4,9 +4,50 @@ use dkae::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyArithmeticError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 
+/// Settings of the library that have another name among the parameters of the estimators.
+const NAMES: [(&str, &str); 22] = [
+    ("lambda", "lam"),
+    ("layers", "hidden, n_codes"),
+    ("batch", "batch_size"),
+    ("steps", "max_steps"),
+    ("pretrain", "pretrain_steps"),
+    ("rate", "learning_rate"),
+    ("weight-decay", "weight_decay"),
+    ("split", "validation_fraction"),
+    ("prior", "K"),
+    ("components", "n_components"),
+    ("candidates", "n_candidates"),
+    ("neighbours", "n_neighbors"),
+    ("landmarks", "n_landmarks"),
+    ("tolerance", "tol"),
+    ("max-iterations", "max_iter"),
+    ("max_iterations", "max_iter"),
+    ("c", "C"),
+    ("restarts", "n_restarts"),
+    ("max-components", "max_components"),
+    ("width", "sigma"),
+    ("rbf-width", "sigma"),
+    ("offset", "coef0"),
+];
+
+/// Words of the library's messages that have no parameter here.
+const WORDS: [(&str, &str); 1] = [("lower the learning rate or set a gradient clip", "lower learning_rate")];
+
+/// The library's message in the words of the estimators' parameters.
+fn worded(error: &Error) -> String {
+    let message = match error {
+        Error::Setting { name, message } => {
+            let ours = NAMES.iter().find(|(theirs, _)| theirs == name).map_or(*name, |(_, ours)| ours);
+            format!("{ours}: {message}")
+        }
+        other => other.to_string(),
+    };
+    WORDS.iter().fold(message, |message, (theirs, ours)| message.replace(theirs, ours))
+}
+
 /// What Python calls this kind of error, with the library's message.
 pub fn to_python(error: Error) -> PyErr {
-    let message = error.to_string();
+    let message = worded(&error);
     match error {
         // The system's own number makes it a FileNotFoundError, a PermissionError and so on.
         Error::Io { path, source } => match source.raw_os_error() {
