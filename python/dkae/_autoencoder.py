@@ -271,6 +271,11 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     def _train(self, X: Rows, y: Any, K: Any, *, start: _core.Model | None, steps: int) -> None:
         recipe = self._recipe(X, steps, start)
         picture = self._picture(X.shape[1])
+        # What a call with few rows or `steps` of its own makes of these is not what the estimator was asked for.
+        asked = {
+            "batch": None if self.batch_size is None else int(self.batch_size),
+            "steps": str(int(self.max_steps)),
+        }
         names = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
         bar = ProgressBar() if self.verbose else None
         listener = None if bar is None and self.callback is None else self._listener(bar)
@@ -282,8 +287,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 bar.tell("fitting the kernel")
             prior = self._prior(X, y, K, known=known) if self.lam else None
             self.model_, self.kernel_, messages = _core.Model.fit(
-                X, json.dumps(recipe), prior, picture, names, start, listener, self.callback is not None
-            )
+                X, json.dumps(recipe), prior, picture, names, start, listener, self.callback is not None,
+                json.dumps(asked),
+            )  # fmt: skip
         finally:
             if bar is not None:
                 bar.close()
@@ -299,6 +305,10 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         # The records of a call follow those of the calls before, and their steps are counted from 1 again.
         self._calls = [] if start is None else [*self._calls, len(start.history())]
         self._describe()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A callback may ask while the first fit is under way.
+        return "model_" in vars(self)
 
     def _listener(self, bar: ProgressBar | None) -> _core._Listener:
         before, last, lam = 0, 0, float(self.lam)
@@ -460,7 +470,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 return take_classes(y, len(X))[1]
             if self.kernel == "precomputed":
                 if K is None:
-                    raise ValueError("kernel='precomputed' needs the kernel matrix: fit(X, K=matrix)")
+                    raise ValueError("kernel='precomputed' needs the kernel matrix of these rows: fit(X, K=matrix)")
                 K = check_array(K, dtype=np.float32, input_name="K")
                 if K.shape != (len(X), len(X)):
                     raise ValueError(f"K: expected shape {(len(X), len(X))}, as X has {len(X)} rows, found {K.shape}")
@@ -616,6 +626,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         estimator.n_features_in_ = model.input_width()
         names = model.names()
         if names is not None:
+            if len(names) != model.input_width():
+                found = f"{len(names)} names of {model.input_width()} features"
+                raise ValueError(f"{os.fspath(path)}: the file is damaged: {found}")
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
         estimator._describe()
         return estimator

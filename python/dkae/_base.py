@@ -192,7 +192,10 @@ def take_seed(random_state: Any) -> int:
         if not 0 <= int(random_state) < 2**64:
             raise ValueError(f"random_state: expected a number from 0 to 2**64 - 1, found {random_state}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ValueError(f"random_state: {error}") from error
 
 
 def check_number(name: str, value: Any, *, least: float, whole: bool = False, above: bool = False) -> None:

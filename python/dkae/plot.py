@@ -50,14 +50,14 @@ def embedding(Z: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None, title
     if points.ndim != 2 or points.shape[1] < 2:
         raise ValueError(f"Z: expected at least two columns, found shape {points.shape}")
     names = ("", "")
-    if points.shape[1] > 2:
+    if points.shape[1] > 2 and len(points) > 2:
         from sklearn.decomposition import PCA
 
         points = PCA(2, random_state=0).fit_transform(points)
         names = ("first principal component", "second principal component")
     if ax is None:
         _, ax = pyplot.subplots(figsize=(6, 5), layout="constrained")
-    dots = {"s": max(2.0, min(30.0, 6000.0 / len(points))), "linewidths": 0}
+    dots = {"s": max(2.0, min(30.0, 6000.0 / max(len(points), 1))), "linewidths": 0}
     if y is None:
         ax.scatter(points[:, 0], points[:, 1], **dots)
     else:

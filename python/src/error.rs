@@ -1,8 +1,13 @@
 //! The one bridge from the library's errors to Python's exceptions.
 
+use std::io::ErrorKind;
+
 use dkae::Error;
 use pyo3::PyErr;
-use pyo3::exceptions::{PyArithmeticError, PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyArithmeticError, PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError,
+    PyValueError,
+};
 
 /// Settings of the library that have another name among the parameters of the estimators.
 const NAMES: [(&str, &str); 22] = [
@@ -31,7 +36,12 @@ const NAMES: [(&str, &str); 22] = [
 ];
 
 /// Words of the library's messages that have no parameter here.
-const WORDS: [(&str, &str); 1] = [("lower the learning rate or set a gradient clip", "lower learning_rate")];
+const WORDS: [(&str, &str); 4] = [
+    ("lower the learning rate or set a gradient clip", "lower learning_rate"),
+    ("lower the learning rate", "lower learning_rate"),
+    ("give the width as a number", "give gamma or sigma in kernel_params"),
+    ("set lambda to 0", "set lam to 0"),
+];
 
 /// The library's message in the words of the estimators' parameters.
 fn worded(error: &Error) -> String {
@@ -52,6 +62,8 @@ pub fn to_python(error: Error) -> PyErr {
         // The system's own number makes it a FileNotFoundError, a PermissionError and so on.
         Error::Io { path, source } => match source.raw_os_error() {
             Some(code) => PyOSError::new_err((code, source.kind().to_string(), path.into_os_string())),
+            None if source.kind() == ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+            None if source.kind() == ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
             None => PyOSError::new_err(message),
         },
         Error::Format { .. } | Error::Setting { .. } | Error::Data(_) => PyValueError::new_err(message),

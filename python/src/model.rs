@@ -56,6 +56,8 @@ struct Fit<'a> {
     shape: Shape,
     names: Option<Vec<String>>,
     start: Option<&'a Model>,
+    /// Settings of the training as they were asked for, where these rows or this call made others of them.
+    asked: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Fit<'_> {
@@ -120,6 +122,9 @@ impl Fit<'_> {
         let brought = kernel.as_ref().filter(|kernel| !kernel.of_prepared());
         let recipe = Recipe { kernel: brought.map_or(recipe.kernel.clone(), |kernel| kernel.spec().clone()), ..recipe };
         about.settings = serde_json::to_value(&recipe).map_err(|e| Error::Numeric(e.to_string()))?;
+        if let Some(train) = about.settings["train"].as_object_mut() {
+            train.extend(self.asked.clone());
+        }
         about.kernel = match &sources[0] {
             Some(Source::Kernel(kernel)) if kernel.of_prepared() => dkae::kernel::Kernel::describe(kernel),
             Some(Source::Kernel(kernel)) => format!("{}{AS_GIVEN}", dkae::kernel::Kernel::describe(kernel)),
@@ -158,9 +163,9 @@ fn shape(picture: Option<(usize, usize, usize)>) -> Shape {
 #[pymethods]
 impl Model {
     /// Fits on rows. `recipe` is JSON; `prior`, when given, is used instead of its kernel; `start` is a model to go on
-    /// from. Gives the model, the kernel it fitted or was given, and what the user should know.
+    /// from; `asked` (JSON) are settings of the training that the file is to have in place of the recipe's. Gives the model, the kernel it fitted or was given, and what the user should know.
     #[staticmethod]
-    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step))]
+    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step, asked = "{}"))]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(
         py: Python<'py>,
@@ -172,11 +177,13 @@ impl Model {
         start: Option<Py<Model>>,
         listener: Option<Py<PyAny>>,
         every_step: bool,
+        asked: &str,
     ) -> PyResult<(Model, Option<Kernel>, Vec<String>)> {
-        let recipe: Recipe =
-            serde_json::from_str(recipe).map_err(|e| to_python(Error::setting("parameters", e.to_string())))?;
+        let odd = |e: serde_json::Error| to_python(Error::setting("parameters", e.to_string()));
+        let (recipe, asked): (Recipe, _) =
+            (serde_json::from_str(recipe).map_err(odd)?, serde_json::from_str(asked).map_err(odd)?);
         let (source, kernel) = prior::take(&prior, py);
-        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get) };
+        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get), asked };
         let x = x.as_array();
         watched(py, Hooks { listener, every_step, kernel }, |watch| fit.run(x, source, watch))
     }

@@ -148,6 +148,8 @@ def test_plots_take_what_users_have(model, digits):
     assert classes(many) == [f"c{i:02}" for i in range(25)]
     assert len({tuple(c.get_facecolor()[0]) for c in plt.gcf().axes[0].collections}) == 25
     assert classes(y[:, None]) == [str(i) for i in range(10)]
+    for few in (z[:0], z[:1], z[:2, :2]):
+        assert sum(len(c.get_offsets()) for c in dkae.plot.embedding(few).collections) == len(few)
     with pytest.raises(ValueError, match="y: expected 600 labels"):
         dkae.plot.embedding(z, y[:10])
     plt.close("all")

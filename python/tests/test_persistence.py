@@ -85,6 +85,14 @@ def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
     assert pickle.loads(pickle.dumps(model)).score(x) == model.score(x)
 
 
+def test_files_tell_what_was_asked_for_rather_than_what_few_rows_made_of_it(tmp_path, blobs, small):
+    x, _ = blobs
+    model = DKAE(**{**small, "batch_size": 5000}).fit(x).partial_fit(x, steps=3)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert (loaded.batch_size, loaded.max_steps, loaded.pretrain_steps) == (5000, 60, 20)
+
+
 @pytest.mark.parametrize("lam", [0.0, 0.1])
 @pytest.mark.parametrize(
     ("kernel", "told"),

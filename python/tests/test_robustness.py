@@ -279,6 +279,32 @@ def test_messages_name_parameters(blobs):
         DKAE(**{**QUICK, "max_steps": 200}, kernel="linear", learning_rate=1e30).fit(x)
     with pytest.raises(ValueError, match="kernel_params: are for a kernel with a name"):
         DKAE(**QUICK, kernel=lambda a, b: a @ b.T, kernel_params={"gamma": 1}).fit(x)
+    with pytest.raises(ValueError, match=r"kernel_params\['gamma'\]: is beyond float32, found 1e\+300"):
+        DKAE(**QUICK, kernel="rbf", kernel_params={"gamma": 1e300}).fit(x)
+    with pytest.raises(ValueError, match=r"kernel_params\['degree'\]: expected at most 64"):
+        KernelPCA(kernel="poly", kernel_params={"degree": 2**40}).fit(x)
+    with pytest.raises(ValueError, match="random_state: 'a'"):
+        KernelPCA(random_state="a").fit(x)
+    with pytest.raises(ValueError, match="kernel: the function gave complex numbers"):
+        DKAE(**QUICK, kernel=lambda a, b: 1j * (a @ b.T)).fit(x)
+    with pytest.raises(ValueError, match="give gamma or sigma in kernel_params"):
+        DKAE(**QUICK, kernel="rbf").fit(np.ones((20, 3)))
+    with pytest.raises(ArithmeticError, match="lower learning_rate, or"):
+        DKAE(**QUICK, kernel="linear").fit(np.ones((20, 3)))
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        DKAE(**QUICK, lam=0).fit(x).save("no such folder/my.dkae")
+
+
+def test_a_callback_may_ask_for_the_model_that_is_not_there_yet(blobs):
+    x, _ = blobs
+    model = DKAE(**QUICK, kernel="linear", callback=lambda step, losses: model.transform(x) is None)
+    with pytest.raises(NotFittedError):
+        model.fit(x)
+    # A function may give a sparse matrix.
+    from scipy import sparse
+
+    want = DKAE(**QUICK, kernel=lambda a, b: a @ b.T).fit_transform(x)
+    np.testing.assert_array_equal(DKAE(**QUICK, kernel=lambda a, b: sparse.csr_matrix(a @ b.T)).fit_transform(x), want)
 
 
 def test_a_progress_bar_needs_no_console(blobs, monkeypatch):
