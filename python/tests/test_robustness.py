@@ -290,7 +290,7 @@ def test_messages_name_parameters(blobs):
     with pytest.raises(ValueError, match="give gamma or sigma in kernel_params"):
         DKAE(**QUICK, kernel="rbf").fit(np.ones((20, 3)))
     with pytest.raises(ArithmeticError, match="lower learning_rate, or"):
-        DKAE(**QUICK, kernel="linear").fit(np.ones((20, 3)))
+        DKAE(**QUICK, kernel="linear", scale="standard").fit(np.ones((20, 3)))
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         DKAE(**QUICK, lam=0).fit(x).save("no such folder/my.dkae")
 
