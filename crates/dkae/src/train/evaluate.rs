@@ -100,4 +100,29 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn it_stops_when_asked_with_and_without_a_prior() {
+        struct Stop;
+        impl Progress for Stop {
+            fn stop(&self) -> bool {
+                true
+            }
+        }
+        let architecture = Architecture {
+            input: 3,
+            layers: vec![2],
+            hidden: Activation::Relu,
+            code: Activation::Linear,
+            output: Activation::Linear,
+            tied: true,
+        };
+        let net = Autoencoder::new(architecture, 1).unwrap();
+        let (x, prior) = (Array2::ones((5, 3)), Ideal::new(&[0, 0, 1, 1, 1]));
+        for prior in [None, Some(&prior as &dyn Prior)] {
+            let rows = Rows { x: x.view(), prior };
+            assert!(matches!(evaluate_watched(&net, rows, &Stop), Err(crate::Error::Interrupted)));
+            assert_eq!(evaluate_watched(&net, rows, &Silent).unwrap(), evaluate(&net, rows).unwrap());
+        }
+    }
 }
