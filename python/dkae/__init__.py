@@ -14,12 +14,13 @@ Applied Soft Computing 71, 2018).
 
 from . import plot
 from ._autoencoder import DKAE
-from ._core import __version__, get_threads, set_threads
+from ._core import __version__
 from ._datasets import load_digits
 from ._isomap import Isomap
 from ._pck import PCK
 from ._spectral import KECA, KernelPCA
 from ._svm import KernelSVC, LinearSVC
+from ._threads import get_threads, set_threads
 
 __all__ = [
     "DKAE",

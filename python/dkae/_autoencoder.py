@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from . import _core
 from ._base import (
     KernelEstimator,
     Rows,
+    all_or_nothing,
     check_choice,
     check_flag,
     check_number,
@@ -27,13 +29,24 @@ from ._base import (
     take_rows,
     take_seed,
 )
-from ._kernels import NAMES, CheckedFunction, fitted_pck, in_short, spec_of_name
+from ._kernels import NAMES, CheckedFunction, fitted_pck, given_pck, in_short, is_fitted, spec_of_name
+from ._pck import PCK
 from ._progress import ProgressBar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _ACTIVATIONS = ("relu", "linear", "sigmoid", "tanh")
 _SCALES = ("auto", "none", "unit", "unit-all", "standard")
 #: Rows of a sparse matrix that are made dense at a time.
 _BLOCK = 4096
+#: Parameters that are settled by the first fit; `partial_fit` and `score` go on with what was learned.
+_OF_THE_NETWORK = (
+    "hidden", "n_codes", "activation", "code_activation", "output_activation", "tied", "scale", "image_shape",
+)  # fmt: skip
+_OF_THE_KERNEL = ("kernel", "kernel_params")
+#: How the core ends the description of a kernel that sees rows as they are given: a PCK's.
+_AS_GIVEN = "; of unscaled rows"
 
 
 class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -93,7 +106,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         Looks at these rows (every 250 steps) without improvement after which training stops.
     callback : callable, default=None
         Called as ``callback(step, losses)`` after every step, with a dict of "phase", "reconstruction", "code" and
-        "total"; training stops when it returns True, and the model is what was reached.
+        "total" ("code" is NaN where there is no code loss); training stops when it returns True, and the model is what
+        was reached.
     verbose : int, default=0
         1 shows a progress bar.
     random_state : int, RandomState instance or None, default=7
@@ -103,8 +117,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     ----------
     history_ : dict of arrays
         "step" (from the start of pretraining), "phase" (layer in pretraining, or the number of layers),
-        "reconstruction" and "code" (mean losses of the batches since the record before),
-        "validation_reconstruction" and "validation_code" (NaN where there was no look).
+        "reconstruction" and "code" (mean losses of the batches since the record before; NaN where there is no
+        code loss: in the layers below the code, and with lam=0), "validation_reconstruction" and "validation_code" (NaN
+        where there was no look).
     alignment_ : float
         Cosine between the kernel matrices of codes and prior, on at most 4000 training rows; 1 is perfect, NaN without
         a kernel.
@@ -123,7 +138,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     -----
     Computation is in float32, and so are the results. Float32 arrays in C order, and slices of their rows, are passed
     to the core without a copy; anything else is converted once, and gives the same bytes. The interpreter's lock is
-    released, and Ctrl-C stops training within a step; the fit of the kernel before it, some seconds, is not cut short.
+    released, and Ctrl-C stops everything that takes long (training within a step). A fit that fails or is stopped
+    leaves the estimator as it was before.
 
     References
     ----------
@@ -146,6 +162,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """
 
     _calls: list[int]
+    _fitted_with: dict[str, Any]
+    _from_file = False
 
     def __init__(
         self,
@@ -196,8 +214,15 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, K: Any = None) -> DKAE:
+    if TYPE_CHECKING:  # scikit-learn's own has no types
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Rows: ...
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, K: Any = None) -> Self:
         """Train on the rows of X.
+
+        With the defaults and some thousand pictures this takes minutes; `max_steps` and `hidden` decide.
 
         Parameters
         ----------
@@ -216,10 +241,12 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self._train(X, y, K, start=None, steps=self.max_steps)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, K: Any = None, steps: int | None = None) -> DKAE:
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any = None, K: Any = None, steps: int | None = None) -> Self:
         """Train for more steps on more rows, from the weights so far; the first call is `fit`.
 
-        Scaling and kernel stay those of the first call. (A model from a file has no kernel, and fits it on these rows.)
+        Network, scaling and kernel stay those of the first call, and their parameters must not be changed in between.
+        (A model from a file has no kernel, and fits it on these rows.)
 
         Parameters
         ----------
@@ -236,46 +263,74 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         first = not hasattr(self, "model_")
         X = take_rows(self, X, reset=first, least=2, accept_sparse=True)
         start = None if first else self.model_
+        if not first:
+            self._refuse_changes((*_OF_THE_NETWORK, *_OF_THE_KERNEL))
         self._train(X, y, K, start=start, steps=self.max_steps if steps is None else steps)
         return self
 
     def _train(self, X: Rows, y: Any, K: Any, *, start: _core.Model | None, steps: int) -> None:
         recipe = self._recipe(X, steps, start)
-        prior = self._prior(X, y, K, fresh=start is None)
-        if isinstance(prior, _core.Kernel):
-            pass
-        elif isinstance(prior, np.ndarray) and prior.ndim == 1:
-            recipe["kernel"] = "ideal"
-        elif prior is not None:
-            recipe["kernel"] = "precomputed"
+        picture = self._picture(X.shape[1])
+        # What a call with few rows or `steps` of its own makes of these is not what the estimator was asked for.
+        asked = {
+            "batch": None if self.batch_size is None else int(self.batch_size),
+            "steps": str(int(self.max_steps)),
+        }
         names = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
         bar = ProgressBar() if self.verbose else None
         listener = None if bar is None and self.callback is None else self._listener(bar)
         try:
-            self.model_, self.kernel_ = _core.Model.fit(
-                X, json.dumps(recipe), prior, self._picture(X.shape[1]), names, start, listener,
-                self.callback is not None,
+            known = start is not None and self.kernel_ is not None
+            pck = given_pck(self.kernel)
+            to_fit = self.kernel in ("pck", "rbf") if isinstance(self.kernel, str) else pck and not is_fitted(pck)
+            if bar is not None and self.lam and not known and to_fit:
+                bar.tell("fitting the kernel")
+            prior = self._prior(X, y, K, known=known) if self.lam else None
+            self.model_, self.kernel_, messages = _core.Model.fit(
+                X, json.dumps(recipe), prior, picture, names, start, listener, self.callback is not None,
+                json.dumps(asked),
             )  # fmt: skip
         finally:
             if bar is not None:
                 bar.close()
+        for message in messages:
+            warnings.warn(f"K: {message}", UserWarning, stacklevel=4)
+        if start is None:
+            self._from_file = False
+            self._fitted_with = {name: getattr(self, name) for name in (*_OF_THE_NETWORK, *_OF_THE_KERNEL)}
+        elif self._from_file and self.lam:
+            # From now on it has a kernel of its own.
+            self._from_file = False
+            self._fitted_with = {**self._fitted_with, **{name: getattr(self, name) for name in _OF_THE_KERNEL}}
         # The records of a call follow those of the calls before, and their steps are counted from 1 again.
         self._calls = [] if start is None else [*self._calls, len(start.history())]
         self._describe()
 
-    def _listener(self, bar: ProgressBar | None) -> Callable[[str, int, int, float, float], bool]:
-        before, last = 0, 0
+    def __sklearn_is_fitted__(self) -> bool:
+        # A callback may ask while the first fit is under way.
+        return "model_" in vars(self)
 
-        def listen(phase: str, step: int, steps: int, reconstruction: float, code: float) -> bool:
+    def _listener(self, bar: ProgressBar | None) -> _core._Listener:
+        before, last, lam = 0, 0, float(self.lam)
+
+        def listen(phase: str, step: int, steps: int, reconstruction: float | None, code: float | None) -> bool:
             nonlocal before, last
+            if reconstruction is None or code is None:
+                # Work before training.
+                if bar is not None:
+                    bar.tell(phase, step, steps)
+                return False
             if step <= last:
                 before += last
             last = step
+            total = (1 - lam) * reconstruction + lam * code
+            layer, _, layers = phase.partition("layer ")[2].partition(" of ")
+            if lam == 0 or layer != layers:
+                code = float("nan")  # the layers below the code have none
             if bar is not None:
                 bar.show(phase, step, steps, reconstruction, code)
             if self.callback is None:
                 return False
-            total = (1 - self.lam) * reconstruction + self.lam * code
             losses = {"phase": phase, "reconstruction": reconstruction, "code": code, "total": total}
             return bool(self.callback(before + step, losses))
 
@@ -299,6 +354,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         check_number("lam", self.lam, least=0)
         if self.lam > 1:
             raise ValueError(f"lam: expected a number from 0 to 1, found {self.lam!r}")
+        if not isinstance(self.verbose, (Integral, np.bool_)):
+            raise ValueError(f"verbose: expected a whole number, found {self.verbose!r}")
         check_number("max_steps", self.max_steps, least=0, whole=True)
         check_number("steps", steps, least=0, whole=True)
         check_number("pretrain_steps", self.pretrain_steps, least=0, whole=True)
@@ -318,16 +375,12 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         check_flag("tied", self.tied)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback: expected a function or None, found {self.callback!r}")
-        seed = take_seed(self.random_state)
-        kernel = self.kernel
-        named = isinstance(kernel, str) and kernel in NAMES
-        # What is brought along (a matrix, classes, a function) takes the place of this one.
-        spec = spec_of_name(kernel, self.kernel_params, seed, len(X)) if named else "linear"
+        seed, held = take_seed(self.random_state), float(self.validation_fraction)
         return {
             "seed": seed,
-            "split": [1 - self.validation_fraction, float(self.validation_fraction), 0.0],
+            "split": [1 - held, held, 0.0],
             "scale": self.scale,
-            "kernel": spec,
+            "kernel": self._spec(X, seed, start),
             "train": {
                 "layers": list(start.layers()) if start is not None else self._layers(X),
                 "hidden": self.activation,
@@ -338,12 +391,46 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 "batch": None if self.batch_size is None else int(min(self.batch_size, len(X))),
                 "pretrain": int(self.pretrain_steps),
                 "steps": int(steps),
-                "rate": self.learning_rate,
+                "rate": None if self.learning_rate is None else float(self.learning_rate),
                 "weight-decay": float(self.weight_decay),
                 "noise": _noise(self.noise),
-                "patience": self.patience,
+                "patience": None if self.patience is None else int(self.patience),
             },
         }
+
+    def _spec(self, X: Rows, seed: int, start: _core.Model | None) -> Any:
+        """The core's description of the kernel; also of one that is brought along, for the model's file."""
+        if start is not None and self.kernel_ is not None:
+            return json.loads(start.settings())["kernel"]
+        if isinstance(self.kernel, str) and self.kernel in NAMES:
+            return spec_of_name(self.kernel, self.kernel_params, seed, len(X))
+        if self.kernel_params:
+            raise ValueError(
+                f"kernel_params: are for a kernel with a name, but kernel is {in_short(self.kernel)}, "
+                f"found {self.kernel_params!r}"
+            )
+        pck = given_pck(self.kernel)
+        if pck is not None:
+            return json.loads(pck.kernel_.__getnewargs__()[0]) if is_fitted(pck) else pck._spec(len(X))
+        # A function has no other name in the file: it is known for the rows of the fit only.
+        return "ideal" if isinstance(self.kernel, str) and self.kernel == "ideal" else "precomputed"
+
+    def _refuse_changes(self, names: Iterable[str]) -> None:
+        """An error where a parameter is no longer that of what was learned."""
+        for name in names:
+            now = getattr(self, name)
+            before = vars(self).get("_fitted_with", {}).get(name, now)
+            if _same(before, now):
+                continue
+            if name in _OF_THE_KERNEL and self._from_file:
+                # A file has no kernel, so one that was fitted may take its place.
+                pck = given_pck(self.kernel)
+                if (pck is not None and is_fitted(pck)) or callable(self.kernel):
+                    continue
+            raise ValueError(
+                f"{name}: the model was fitted with {in_short(before)}, and it is {in_short(now)} now; set it back, "
+                "or fit the model again"
+            )
 
     def _layers(self, X: Rows) -> list[int]:
         automatic = list(_core.Model.automatic_layers(*X.shape))
@@ -351,15 +438,25 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         for width in hidden:
             check_number("hidden", width, least=1, whole=True)
         codes = automatic[-1] if self.n_codes is None else self.n_codes
-        return [int(width) for width in (*hidden, codes)]
+        layers = [int(width) for width in (*hidden, codes)]
+        weights = sum(a * b for a, b in zip((X.shape[1], *layers), layers, strict=False))
+        # Weights, their gradients and two moments of these, in float32.
+        needed, there = 16 * weights * (1 if self.tied else 2), _memory()
+        if needed > there:
+            raise MemoryError(
+                f"hidden, n_codes: training layers of {layers} on {X.shape[1]} features takes {needed / 1e9:.3g} GB, "
+                f"and this machine has {there / 1e9:.3g} GB"
+            )
+        return layers
 
-    def _prior(self, X: Rows, y: Any, K: Any, *, fresh: bool) -> _core._Prior | None:
-        """What codes of these rows are to be aligned with; None leaves it to the core to fit the kernel by its name."""
+    def _prior(self, X: Rows, y: Any, K: Any, *, known: bool) -> _core._Prior | None:
+        """What codes of these rows are to be aligned with; None leaves it to the core to fit the kernel by its name.
+
+        `known` says that the kernel of before is to be used.
+        """
         if K is not None and not (isinstance(self.kernel, str) and self.kernel == "precomputed"):
             raise ValueError(f"K: is for kernel='precomputed', but kernel is {in_short(self.kernel)}")
-        if self.lam == 0:
-            return None
-        if not fresh and self.kernel_ is not None:
+        if known:
             return self.kernel_
         pck = fitted_pck(self.kernel, X)
         if pck is not None:
@@ -373,7 +470,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
                 return take_classes(y, len(X))[1]
             if self.kernel == "precomputed":
                 if K is None:
-                    raise ValueError("kernel='precomputed' needs the kernel matrix: fit(X, K=matrix)")
+                    raise ValueError("kernel='precomputed' needs the kernel matrix of these rows: fit(X, K=matrix)")
                 K = check_array(K, dtype=np.float32, input_name="K")
                 if K.shape != (len(X), len(X)):
                     raise ValueError(f"K: expected shape {(len(X), len(X))}, as X has {len(X)} rows, found {K.shape}")
@@ -381,11 +478,12 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         if callable(self.kernel):
             return CheckedFunction(self.kernel)
         names = ", ".join((*NAMES, "ideal", "precomputed"))
-        hint = "; a kernel matrix is given to fit: kernel='precomputed', fit(X, K=matrix)"
-        raise ValueError(
-            f"kernel: expected one of {names}, a PCK or a function, found {in_short(self.kernel)}"
-            + (hint if isinstance(self.kernel, np.ndarray) else "")
-        )
+        hint = ""
+        if isinstance(self.kernel, np.ndarray):
+            hint = "; a kernel matrix is given to fit: kernel='precomputed', fit(X, K=matrix)"
+        elif getattr(self, "_from_file", False):
+            hint = ": the kernel of the file that this model came from, which cannot be made here; set another one"
+        raise ValueError(f"kernel: expected one of {names}, a PCK or a function, found {in_short(self.kernel)}{hint}")
 
     def _describe(self) -> None:
         """Sets what is learned from what the model knows about itself."""
@@ -437,7 +535,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         X_original : array of shape (n_rows, n_features), float32
         """
         check_is_fitted(self)
-        return self.model_.decode(check_array(X, dtype=np.float32, input_name="codes"))
+        return self.model_.decode(in_rows(check_array(X, dtype=np.float32, input_name="codes")))
 
     def score(self, X: Any, y: Any = None, K: Any = None) -> float:
         """The negative total loss ``-((1 - lam) L_r + lam L_c)`` on rows, best those held out; higher is better.
@@ -445,7 +543,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            The rows; L_c takes time by the square of their number.
+            The rows. L_c takes time by the square of their number: for more than some ten thousand, score a part.
         y, K : as in `fit`, about these rows
 
         Returns
@@ -454,8 +552,9 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         """
         check_is_fitted(self)
         X = take_rows(self, X, reset=False, least=2, accept_sparse=True)
-        reconstruction, code = self.model_.losses(X, None if self.lam == 0 else self._known_prior(X, y, K))
-        return -((1 - self.lam) * reconstruction + self.lam * code)
+        lam = float(self.lam)
+        reconstruction, code = self.model_.losses(X, self._known_prior(X, y, K) if lam else None)
+        return -((1 - lam) * reconstruction + lam * code)
 
     def prior_kernel(self, X: Any, y: Any = None, K: Any = None) -> Rows:
         """The kernel matrix of rows that their codes are to reproduce; for a few rows, as it is n x n.
@@ -469,16 +568,24 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         return self.model_.prior(X, self._known_prior(X, y, K))
 
     def _known_prior(self, X: Rows, y: Any, K: Any) -> _core._Prior:
-        prior = self._prior(X, y, K, fresh=False)
-        if prior is not None:
+        self._refuse_changes(_OF_THE_KERNEL)
+        known = self.kernel_ is not None
+        pck = given_pck(self.kernel)
+        named = isinstance(self.kernel, str) and self.kernel in NAMES
+        if known or not (named or (pck is not None and not is_fitted(pck))):
+            prior = self._prior(X, y, K, known=known)
+            assert prior is not None, "only a kernel with a name is left to the core"
             return prior
-        if self.kernel in ("linear", "poly", "cosine"):
+        if named and self.kernel in ("linear", "poly", "cosine"):
             spec = spec_of_name(self.kernel, self.kernel_params, 0, len(X))
             return _core.Kernel(json.dumps(spec), X, of_prepared=True)
-        raise ValueError(
-            f"the kernel {self.kernel!r} is fitted on rows, and this model came from a file, which does not keep it; "
-            "set kernel to a fitted PCK, or pickle the estimator instead"
+        why = (
+            "this model came from a file, which does not keep it; set kernel to a fitted PCK, or pickle the estimator "
+            "instead"
+            if self._from_file
+            else "this model was fitted without it, as lam was 0"
         )
+        raise ValueError(f"the kernel {self.kernel!r} is fitted on rows, and {why}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model's file, which the command ``dkae`` and the Rust crate read as well.
@@ -489,7 +596,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self.model_.save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> DKAE:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model's file, written by `save`, by the command ``dkae`` or by the Rust crate.
 
         Examples
@@ -505,13 +612,23 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         True
         """
         model = _core.Model.load(path)
-        estimator = cls(**_parameters(model))
+        try:
+            parameters = _parameters(model)
+        except (AttributeError, IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+            found = f"the settings in this model's file are not understood ({type(error).__name__}: {error})"
+            raise ValueError(f"{os.fspath(path)}: {found}") from error
+        estimator = cls(**parameters)
+        estimator._from_file = True
+        estimator._fitted_with = {name: getattr(estimator, name) for name in (*_OF_THE_NETWORK, *_OF_THE_KERNEL)}
         estimator.model_ = model
         estimator.kernel_ = None
         estimator._calls = []
         estimator.n_features_in_ = model.input_width()
         names = model.names()
         if names is not None:
+            if len(names) != model.input_width():
+                found = f"{len(names)} names of {model.input_width()} features"
+                raise ValueError(f"{os.fspath(path)}: the file is damaged: {found}")
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
         estimator._describe()
         return estimator
@@ -526,6 +643,24 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         tags.target_tags.required = isinstance(self.kernel, str) and self.kernel == "ideal" and self.lam != 0
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parameters mean the same: (5,) and [5] do, two estimators only when they are one."""
+    if isinstance(a, (list, tuple, np.ndarray)) and isinstance(b, (list, tuple, np.ndarray)):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    # A bool, since arrays compare value by value.
+    return a is b or (not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray) and bool(a == b))
+
+
+def _memory() -> float:
+    """Bytes of memory of this machine; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
 
 
 def _noise(noise: str | None) -> Any:
@@ -555,13 +690,17 @@ def _history(model: _core.Model, calls: Sequence[int]) -> dict[str, NDArray[Any]
         steps.append(before + step)
     nothing = (float("nan"), float("nan"))
     held = [record[4] or nothing for record in records]
+    code, held_code = np.array([record[3] for record in records]), np.array([pair[1] for pair in held])
+    # Where there is none (layers below the code, lam=0) the core has zero, which codes that are trained never reach.
+    code[code == 0] = np.nan
+    held_code[held_code == 0] = np.nan
     return {
         "step": np.array(steps, dtype=np.int64),
         "phase": np.array([record[0] for record in records], dtype=np.int64),
         "reconstruction": np.array([record[2] for record in records]),
-        "code": np.array([record[3] for record in records]),
+        "code": code,
         "validation_reconstruction": np.array([pair[0] for pair in held]),
-        "validation_code": np.array([pair[1] for pair in held]),
+        "validation_code": held_code,
     }
 
 
@@ -601,7 +740,7 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
         parameters["scale"] = settings["scale"]
     if "split" in settings and settings.get("split-by") is None:
         parameters["validation_fraction"] = settings["split"][1]
-    parameters.update(_kernel_parameters(settings.get("kernel", "pck")))
+    parameters.update(_kernel_parameters(settings.get("kernel", "pck"), model.kernel()))
     return parameters
 
 
@@ -610,30 +749,43 @@ def _shortest(value: float) -> float:
     return float(str(np.float32(value)))
 
 
-def _kernel_parameters(spec: Any) -> dict[str, Any]:
+def _kernel_parameters(spec: Any, description: str) -> dict[str, Any]:
+    """The kernel that a file tells: a name and parameters, a PCK, or words that `fit` refuses where it has no such."""
+    if description.startswith("a given matrix"):
+        # The command keeps the kernel that would have been used without the matrix.
+        return {"kernel": "precomputed"}
+    if spec == "linear" and description.startswith("probabilistic cluster kernel"):
+        # Files of earlier versions do not have the settings of a PCK that was brought along.
+        return {"kernel": description}
     name, values = next(iter(spec.items())) if isinstance(spec, dict) else (spec, {})
     if name in ("pck", "rbf", "polynomial"):
         # Files of earlier versions have other dashes in the names of settings.
         values = {key.replace("-", "_"): value for key, value in values.items()}
-    if name == "polynomial":
+    if name == "polynomial" and values:
         renamed = {"degree": values["degree"], "gamma": values["gamma"], "coef0": values["offset"]}
         return {"kernel": "poly", "kernel_params": renamed}
-    if name == "rbf":
+    if name == "rbf" and values:
         kind, width = next(iter(values["width"].items()))
         return {"kernel": "rbf", "kernel_params": {"sigma" if kind == "value" else "median_fraction": width}}
     if name == "pck" and values:
         kind, floor = next(iter(values["floor"].items()))
-        return {
-            "kernel": "pck",
-            "kernel_params": {
-                "n_restarts": values["restarts"],
-                "max_components": values["max_components"],
-                "subset": values["subset"],
-                "covariance_type": {"diagonal": "diag"}.get(values["covariance"], values["covariance"]),
-                "floor": floor if kind == "absolute" else f"{100 * floor:.12g}%",
-                "init": values["start"],
-                "tol": values["tolerance"],
-                "max_iter": values["max_iterations"],
-            },
+        renamed = {
+            "n_restarts": values["restarts"],
+            "max_components": values["max_components"],
+            "subset": values["subset"],
+            "covariance_type": {"diagonal": "diag"}.get(values["covariance"], values["covariance"]),
+            "floor": floor if kind == "absolute" else f"{100 * floor:.12g}%",
+            "init": values["start"],
+            "tol": values["tolerance"],
+            "max_iter": values["max_iterations"],
         }
-    return {"kernel": name if isinstance(name, str) and name in (*NAMES, "ideal", "precomputed") else "pck"}
+        if description.endswith(_AS_GIVEN):
+            return {"kernel": PCK(**renamed, random_state=values["seed"])}
+        return {"kernel": "pck", "kernel_params": renamed}
+    if name == "sum":
+        parts = [(part["weight"], part["kernel"]) for part in values["parts"]]
+        names = [(weight, next(iter(kernel)) if isinstance(kernel, dict) else kernel) for weight, kernel in parts]
+        return {"kernel": "+".join(f"{weight:g}*{kernel}" for weight, kernel in names)}
+    if name not in (*NAMES, "polynomial", "ideal", "precomputed"):
+        raise ValueError(f"the kernel {name!r} is not known")
+    return {"kernel": "poly" if name == "polynomial" else name}

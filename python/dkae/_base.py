@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,28 @@ from . import _core
 from ._core import __version__
 
 Rows = NDArray[np.float32]
+
+#: Steps of float32 above this share of a column's standard deviation are worth a warning.
+_ROUNDING = 0.01
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(fit: _Method) -> _Method:
+    """A fit that fails or is stopped leaves the estimator as it was: not fitted, or with what it learned before."""
+
+    @wraps(fit)
+    def fit_or_restore(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(_Method, fit_or_restore)
 
 
 class VersionedEstimator(BaseEstimator):
@@ -103,6 +126,7 @@ class EmbeddingEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Rebu
 
 def take_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1, accept_sparse: bool = False) -> Rows:
     """Rows as the core takes them: float32, the values of a row side by side. Such arrays are passed as they are."""
+    given = X
     X = validate_data(
         estimator,
         X,
@@ -111,14 +135,45 @@ def take_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1, 
         ensure_min_samples=least,
         accept_sparse="csr" if accept_sparse else False,
     )
+    if reset:
+        warn_of_rounding(given, X)
     return in_rows(X)
 
 
+def warn_of_rounding(given: Any, rows: Any) -> None:
+    """Warns where values of a column are so near to each other, for their size, that float32 merges them."""
+    if sparse.issparse(rows) or getattr(given, "dtype", None) == np.float32 or not len(rows):
+        return
+    exact = np.asarray(given)
+    if exact.dtype.kind not in "fiu" or exact.dtype.itemsize < 4 or exact.shape != rows.shape:
+        return
+    with np.errstate(all="ignore"):
+        spread = exact.std(axis=0, dtype=np.float64)
+        # Half a unit in the last place of the largest value is what rounding may change.
+        step = np.spacing(np.abs(rows).max(axis=0)).astype(np.float64)
+    lost = np.flatnonzero((spread > 0) & (step > _ROUNDING * spread))
+    if len(lost):
+        names = getattr(given, "columns", None)
+        first = lost[0]
+        column = f"{first if names is None else repr(names[first])}{' and others' if len(lost) > 1 else ''}"
+        warnings.warn(
+            f"column {column}: computation is in float32, which keeps steps of {step[first]:.3g} for values of this "
+            f"size, while they vary by {spread[first]:.3g}; subtract their mean first (StandardScaler does)",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 def in_rows(X: Any) -> Rows:
-    """The same values, those of a row side by side: sums have one order, and results do not depend on the layout."""
+    """The same values, those of a row side by side: sums have one order, and results do not depend on the layout.
+
+    The core counts strides in values, so fields of packed records, whose rows begin between two values, are copied too.
+    """
     if sparse.issparse(X):
         X = X.toarray()
-    return X if X.shape[1] <= 1 or X.strides[1] == X.itemsize else np.ascontiguousarray(X)
+    side_by_side = X.shape[1] <= 1 or X.strides[1] == X.itemsize
+    whole = X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)
+    return X if side_by_side and whole else np.array(X, order="C")
 
 
 def take_classes(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:
@@ -134,16 +189,21 @@ def take_classes(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.uint32]]:
 def take_seed(random_state: Any) -> int:
     """A seed; integers stay what they are, so that the command's `--seed` means the same."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state: expected 0 or more, found {random_state}")
+        if not 0 <= int(random_state) < 2**64:
+            raise ValueError(f"random_state: expected a number from 0 to 2**64 - 1, found {random_state}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise ValueError(f"random_state: {error}") from error
 
 
 def check_number(name: str, value: Any, *, least: float, whole: bool = False, above: bool = False) -> None:
     """An error that names the parameter unless `value` is a number of at least (or above) `least`."""
     kind = Integral if whole else Real
     fine = isinstance(value, kind) and not isinstance(value, bool)
+    if fine and whole and value >= 2**63:
+        raise ValueError(f"{name}: expected a whole number below 2**63, found {value!r}")
     if not fine or not np.isfinite(float(value)) or value < least or (above and value == least):
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{name}: expected {what} {'above' if above else 'of at least'} {least}, found {value!r}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 _Rows: TypeAlias = NDArray[np.float32]
 _Prior: TypeAlias = Kernel | NDArray[Any] | Callable[[_Rows, _Rows], _Rows]
-_Listener: TypeAlias = Callable[[str, int, int, float, float], bool | None]
+_Listener: TypeAlias = Callable[[str, int, int, float | None, float | None], bool | None]
 
 __all__ = [
     "IsomapModel",
@@ -53,7 +53,8 @@ class Model:
         start: Model | None,
         listener: _Listener | None,
         every_step: bool,
-    ) -> tuple[Model, Kernel | None]: ...
+        asked: str = "{}",
+    ) -> tuple[Model, Kernel | None, list[str]]: ...
     def losses(self, x: _Rows, prior: _Prior | None) -> tuple[float, float]: ...
     def prior(self, x: _Rows, prior: _Prior) -> _Rows: ...
     def encode(self, x: _Rows) -> _Rows: ...

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._base import EmbeddingEstimator, Rows, check_number, take_rows, take_seed
+from ._base import EmbeddingEstimator, Rows, all_or_nothing, check_number, take_rows, take_seed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Isomap(EmbeddingEstimator):
@@ -53,7 +56,8 @@ class Isomap(EmbeddingEstimator):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Isomap:
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Embed the rows of X.
 
         Parameters
@@ -79,7 +83,7 @@ class Isomap(EmbeddingEstimator):
                 f"the graph of neighbours is in {self.n_connected_components_} pieces, joined at their closest "
                 "rows; raise n_neighbors to avoid that",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.X_fit_ = X.copy()  # which may be the caller's own memory
         self._parts = (int(self.n_neighbors), self.n_connected_components_, *self.model_.parts())

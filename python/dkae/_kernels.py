@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from . import _core
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 #: Kernels that are known by a name and depend on rows alone.
 NAMES = ("pck", "rbf", "linear", "poly", "cosine")
+
+#: The square of a width, and its inverse, have to be numbers in float32.
+_NARROWEST = 1e-18
 
 Spec = str | dict[str, dict[str, Any]]
 
@@ -38,10 +42,12 @@ def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: i
             raise ValueError(f"kernel_params: gamma, sigma and median_fraction exclude each other, found {given}")
         for key in given:
             check_number(f"kernel_params[{key!r}]", params[key], least=0, above=True)
-        if "gamma" in params:
-            width = {"value": float(1 / np.sqrt(2 * params["gamma"]))}
-        elif "sigma" in params:
-            width = {"value": float(params["sigma"])}
+        if "gamma" in params or "sigma" in params:
+            sigma = float(params["sigma"] if "sigma" in params else 1 / np.sqrt(2 * float(params["gamma"])))
+            if not _NARROWEST < sigma < 1 / _NARROWEST:
+                found = f"{params[given[0]]!r}, a width of {sigma:.3g}"
+                raise ValueError(f"kernel_params[{given[0]!r}]: is beyond float32, found {found}")
+            width = {"value": sigma}
         else:
             width = {"median-fraction": float(params.get("median_fraction", 0.15))}
         return {"rbf": {"width": width, "seed": seed}}
@@ -49,6 +55,8 @@ def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: i
         _refuse_others(name, params, ("degree", "gamma", "coef0"))
         degree, gamma, coef0 = params.get("degree", 3), params.get("gamma"), params.get("coef0", 1.0)
         check_number("kernel_params['degree']", degree, least=1, whole=True)
+        if degree > 64:
+            raise ValueError(f"kernel_params['degree']: expected at most 64, found {degree!r}")
         check_number("kernel_params['coef0']", coef0, least=0)
         if gamma is not None:
             check_number("kernel_params['gamma']", gamma, least=0, above=True)
@@ -70,19 +78,28 @@ def in_short(kernel: Any) -> str:
     return f"an array of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
 
 
+def given_pck(kernel: Any) -> PCK | None:
+    """The PCK that `kernel` is, fitted or not; None when it is none."""
+    from ._pck import PCK
+
+    kernel = getattr(kernel, "estimator", kernel)
+    return kernel if isinstance(kernel, PCK) else None
+
+
 def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
     """The PCK that `kernel` is: as it is when it was fitted, else a copy fitted on `X`; None when it is none.
 
     scikit-learn's `clone` makes estimators among parameters unfitted; `sklearn.frozen.FrozenEstimator` keeps one.
     """
-    from ._pck import PCK
+    pck = given_pck(kernel)
+    if pck is None or is_fitted(pck):
+        return pck
+    return clone(pck).fit(X)
 
-    kernel = getattr(kernel, "estimator", kernel)
-    if not isinstance(kernel, PCK):
-        return None
-    if hasattr(kernel, "kernel_"):
-        return kernel
-    return clone(kernel).fit(X)
+
+def is_fitted(pck: PCK) -> bool:
+    """Whether a PCK was fitted; asking does not fit its kernel again, as it would after a pickle."""
+    return hasattr(pck, "n_mixtures_")
 
 
 def fit_kernel(kernel: Any, params: Mapping[str, Any] | None, X: Rows, seed: int) -> _core.Kernel:
@@ -102,7 +119,12 @@ class CheckedFunction:
         self.function = function
 
     def __call__(self, a: Rows, b: Rows) -> Rows:
-        values = np.asarray(self.function(a, b), dtype=np.float32)
+        given = self.function(a, b)
+        given = given.toarray() if sparse.issparse(given) else np.asarray(given)
+        if np.iscomplexobj(given):
+            raise ValueError("kernel: the function gave complex numbers")
+        with np.errstate(over="ignore"):
+            values = given.astype(np.float32, copy=False)
         if values.shape != (len(a), len(b)):
             raise ValueError(
                 f"kernel: for blocks of {len(a)} and {len(b)} rows an array of shape {(len(a), len(b))} was expected, "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import KernelEstimator, Rows, check_choice, check_number, take_rows, take_seed
+from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, take_rows, take_seed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _COVARIANCES = {"diag": "diagonal", "spherical": "spherical", "tied": "tied"}
 _STARTS = {"random": "random", "k-means++": "k-means++"}
@@ -130,7 +133,12 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             }
         }
 
-    def fit(self, X: Any, y: Any = None) -> PCK:
+    if TYPE_CHECKING:  # scikit-learn's own has no types
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> sparse.csr_matrix: ...
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixtures on a subset of the rows of X.
 
         Parameters

@@ -10,7 +10,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _core
-from ._base import EmbeddingEstimator, KernelEstimator, Rows, check_flag, check_number, take_rows, take_seed
+from ._base import (
+    EmbeddingEstimator,
+    KernelEstimator,
+    Rows,
+    all_or_nothing,
+    check_flag,
+    check_number,
+    take_rows,
+    take_seed,
+)
 from ._kernels import fit_kernel
 
 if TYPE_CHECKING:
@@ -47,6 +56,7 @@ class _Spectral(EmbeddingEstimator, KernelEstimator):
         self.fit(X)
         return self.model_.scores()
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components of the rows of X.
 
@@ -161,7 +171,7 @@ class KernelPCA(_Spectral):
             warnings.warn(
                 f"not every component was found to tol={self.tol} in {self.max_iter} iterations; raise max_iter",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return model
 

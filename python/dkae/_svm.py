@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ._base import (
     RebuiltEstimator,
     Rows,
     VersionedEstimator,
+    all_or_nothing,
     check_choice,
     check_flag,
     check_number,
@@ -28,6 +29,9 @@ from ._base import (
     take_seed,
 )
 from ._kernels import fit_kernel
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def _rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, NDArray[np.uint32]]:
@@ -48,7 +52,7 @@ def _warn(messages: list[str]) -> None:
     for message in messages:
         # The library's names of the parameters become ours.
         message = message.replace("max_iterations", "max_iter").replace("lower c", "lower C")
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
 
 class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has predict and decision_function
@@ -114,7 +118,14 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> LinearSVC:
+    if TYPE_CHECKING:  # scikit-learn's own have no types
+
+        def decision_function(self, X: Any) -> NDArray[np.float64]: ...
+        def predict(self, X: Any) -> NDArray[Any]: ...
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit on rows and their classes.
 
         Parameters
@@ -208,7 +219,12 @@ class KernelSVC(ClassifierMixin, RebuiltEstimator, KernelEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> KernelSVC:
+    if TYPE_CHECKING:  # scikit-learn's own has no types
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit on rows and their classes.
 
         Parameters

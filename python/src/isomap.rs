@@ -78,7 +78,6 @@ impl IsomapModel {
 
     /// The embedding of new rows.
     fn embed<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let x = x.as_array();
-        Ok(py.detach(|| self.model.embed(x)).map_err(to_python)?.into_pyarray(py))
+        crate::by_blocks(py, x.as_array(), self.model.width(), |x| self.model.embed(x))
     }
 }

@@ -66,6 +66,11 @@ impl Kernel {
         }
     }
 
+    /// Its settings.
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+
     /// The mixtures, when it is a probabilistic cluster kernel.
     pub fn pck(&self) -> Option<&FittedPck> {
         match &self.fitted {
@@ -125,10 +130,17 @@ impl Kernel {
         b: PyReadonlyArray2<'py, f32>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (a, b) = (a.as_array(), b.as_array());
-        let mut out = Array2::zeros((a.nrows(), b.nrows()));
+        if self.pck().is_none() {
+            return crate::by_blocks(py, a, b.nrows(), |a| {
+                let mut out = Array2::zeros((a.nrows(), b.nrows()));
+                self.fitted().between(a, b, out.view_mut())?;
+                Ok(out)
+            });
+        }
+        let mut out = crate::zeros(a.nrows(), b.nrows())?;
         watched(py, Hooks::default(), |watch| match self.pck() {
             Some(pck) => pck.between_watched(a, b, out.view_mut(), watch),
-            None => self.fitted().between(a, b, out.view_mut()),
+            None => Ok(()),
         })?;
         Ok(out.into_pyarray(py))
     }

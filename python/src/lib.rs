@@ -10,8 +10,10 @@ mod spectral;
 mod svm;
 mod watch;
 
-use ndarray::ArrayView2;
+use dkae::progress::Progress;
+use ndarray::{Array2, ArrayView2, Axis};
 use numpy::{IntoPyArray, PyArray1, PyArray2};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 /// Sets how many threads compute; 0 means one per core.
@@ -35,8 +37,48 @@ fn digits(py: Python<'_>) -> (Bound<'_, PyArray2<f32>>, Bound<'_, PyArray1<u32>>
 }
 
 /// An owned array of rows in C order.
-fn owned(x: ArrayView2<f32>) -> ndarray::Array2<f32> {
+fn owned(x: ArrayView2<f32>) -> Array2<f32> {
     x.as_standard_layout().into_owned()
+}
+
+/// Rows that are worked on between two looks for signals; sixteen of the network's own blocks, one for each of many cores.
+const BLOCK: usize = 16 * 192;
+
+/// An array of zeros, or Python's MemoryError where there is no room for it; the library would end the process.
+fn zeros<T: Clone + Default>(rows: usize, columns: usize) -> PyResult<Array2<T>> {
+    let failed = || {
+        let gigabytes = rows as f64 * columns as f64 * size_of::<T>() as f64 / 1e9;
+        PyMemoryError::new_err(format!("{rows} x {columns} numbers take {gigabytes:.1} GB, which there is no room for"))
+    };
+    let length = rows.checked_mul(columns).ok_or_else(failed)?;
+    let mut values: Vec<T> = Vec::new();
+    values.try_reserve_exact(length).map_err(|_| failed())?;
+    values.resize(length, T::default());
+    Array2::from_shape_vec((rows, columns), values).map_err(|_| failed())
+}
+
+/// What `map` makes of rows, a block at a time; signals are looked for between blocks.
+fn by_blocks<'py, T: Clone + Default + Send + numpy::Element>(
+    py: Python<'py>,
+    x: ArrayView2<f32>,
+    width: usize,
+    map: impl Fn(ArrayView2<f32>) -> dkae::Result<Array2<T>> + Send + Sync,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let mut out = zeros(x.nrows(), width)?;
+    watch::watched(py, watch::Hooks::default(), |watch| {
+        let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
+        for (x, mut out) in blocks {
+            watch.check()?;
+            let values = map(x)?;
+            if values.dim() != out.dim() {
+                let (expected, found) = (out.dim(), values.dim());
+                return Err(dkae::Error::Data(format!("a block of shape {expected:?} was expected, found {found:?}")));
+            }
+            out.assign(&values);
+        }
+        Ok(())
+    })?;
+    Ok(out.into_pyarray(py))
 }
 
 #[pymodule]

@@ -7,21 +7,29 @@ use dkae::data::Shape;
 use dkae::data::prepare::Preparation;
 use dkae::data::split::Split;
 use dkae::kernel::{FirstRows, KernelSpec, Prior};
+use dkae::progress::Progress;
 use dkae::recipe::Recipe;
-use dkae::train::{Losses, Rows, Trainer, evaluate};
+use dkae::train::{Losses, Rows, Trainer, evaluate, evaluate_watched};
 use dkae::{Error, Result};
-use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, s};
+use ndarray::{ArrayView2, Axis, CowArray, Ix2, s};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::to_python;
 use crate::kernel::Kernel;
-use crate::prior::{Given, Source};
+use crate::prior::{self, Given, Source, Taken};
 use crate::watch::{Hooks, Watch, watched};
 
 /// Rows that the final figures are measured on, at most; L_c costs the square of it.
 const MEASURED: usize = 4000;
+
+/// Rows of a kernel matrix that are computed between two looks for signals.
+const STRIP: usize = 256;
+
+/// Ends the description of a kernel that sees rows as they are given rather than scaled. Part of the file: the package
+/// reads it there.
+const AS_GIVEN: &str = "; of unscaled rows";
 
 /// Phase, step, both losses of training, both losses of validation.
 type Row = (usize, u64, f32, f32, Option<(f32, f32)>);
@@ -48,14 +56,22 @@ struct Fit<'a> {
     shape: Shape,
     names: Option<Vec<String>>,
     start: Option<&'a Model>,
+    /// Settings of the training as they were asked for, where these rows or this call made others of them.
+    asked: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Fit<'_> {
-    fn run(&self, x: ArrayView2<f32>, given: Option<Source>, watch: &Watch) -> Result<(Model, Option<Kernel>)> {
+    fn run(
+        &self,
+        x: ArrayView2<f32>,
+        given: Option<Taken>,
+        watch: &Watch,
+    ) -> Result<(Model, Option<Kernel>, Vec<String>)> {
         let recipe = self.recipe.seeded();
-        if let Some(source) = &given {
-            source.check_rows(x.nrows())?;
-        }
+        let (given, warnings) = match given {
+            Some(given) => given.check(x.nrows()).map(|(source, warnings)| (Some(source), warnings))?,
+            None => (None, Vec::new()),
+        };
         let split = recipe.split(x.nrows(), None)?;
         let whole = split.validation.is_empty();
         let Split { train, validation, .. } = split;
@@ -102,9 +118,16 @@ impl Fit<'_> {
             }
         }
         let about = model.about_mut();
+        // A kernel that was brought along has settings, and a seed, of its own.
+        let brought = kernel.as_ref().filter(|kernel| !kernel.of_prepared());
+        let recipe = Recipe { kernel: brought.map_or(recipe.kernel.clone(), |kernel| kernel.spec().clone()), ..recipe };
         about.settings = serde_json::to_value(&recipe).map_err(|e| Error::Numeric(e.to_string()))?;
+        if let Some(train) = about.settings["train"].as_object_mut() {
+            train.extend(self.asked.clone());
+        }
         about.kernel = match &sources[0] {
-            Some(Source::Kernel(kernel)) => dkae::kernel::Kernel::describe(kernel),
+            Some(Source::Kernel(kernel)) if kernel.of_prepared() => dkae::kernel::Kernel::describe(kernel),
+            Some(Source::Kernel(kernel)) => format!("{}{AS_GIVEN}", dkae::kernel::Kernel::describe(kernel)),
             Some(Source::Classes(_)) => KernelSpec::Ideal.describe(),
             Some(Source::Matrix(_)) => KernelSpec::Precomputed.describe(),
             Some(Source::Function) => "a Python function".into(),
@@ -117,7 +140,7 @@ impl Fit<'_> {
             about.history = start.model.about().history.iter().chain(&about.history).cloned().collect();
             about.rows += start.model.about().rows;
         }
-        Ok((Model { model: model.with_preparation(preparation) }, kernel))
+        Ok((Model { model: model.with_preparation(preparation) }, kernel, warnings))
     }
 }
 
@@ -140,9 +163,9 @@ fn shape(picture: Option<(usize, usize, usize)>) -> Shape {
 #[pymethods]
 impl Model {
     /// Fits on rows. `recipe` is JSON; `prior`, when given, is used instead of its kernel; `start` is a model to go on
-    /// from. Gives the model and the kernel it fitted or was given.
+    /// from; `asked` (JSON) are settings of the training that the file is to have in place of the recipe's. Gives the model, the kernel it fitted or was given, and what the user should know.
     #[staticmethod]
-    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step))]
+    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step, asked = "{}"))]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(
         py: Python<'py>,
@@ -154,12 +177,13 @@ impl Model {
         start: Option<Py<Model>>,
         listener: Option<Py<PyAny>>,
         every_step: bool,
-    ) -> PyResult<(Model, Option<Kernel>)> {
-        let recipe: Recipe =
-            serde_json::from_str(recipe).map_err(|e| to_python(Error::setting("parameters", e.to_string())))?;
-        let taken = prior.map(Source::take).transpose().map_err(to_python)?;
-        let (source, kernel) = taken.map_or((None, None), |(source, function)| (Some(source), function));
-        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get) };
+        asked: &str,
+    ) -> PyResult<(Model, Option<Kernel>, Vec<String>)> {
+        let odd = |e: serde_json::Error| to_python(Error::setting("parameters", e.to_string()));
+        let (recipe, asked): (Recipe, _) =
+            (serde_json::from_str(recipe).map_err(odd)?, serde_json::from_str(asked).map_err(odd)?);
+        let (source, kernel) = prior::take(&prior, py);
+        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get), asked };
         let x = x.as_array();
         watched(py, Hooks { listener, every_step, kernel }, |watch| fit.run(x, source, watch))
     }
@@ -171,19 +195,17 @@ impl Model {
         x: PyReadonlyArray2<'py, f32>,
         prior: Option<Given<'py>>,
     ) -> PyResult<(f32, f32)> {
-        let taken = prior.map(Source::take).transpose().map_err(to_python)?;
-        let (source, kernel) = taken.map_or((None, None), |(source, function)| (Some(source), function));
+        let (source, kernel) = prior::take(&prior, py);
         let x = x.as_array();
         watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
             let prepared = prepare(self.model.preparation(), x)?;
+            let source = source.map(|source| source.check(x.nrows())).transpose()?;
             let prior = match &source {
-                Some(source) => {
-                    source.check_rows(x.nrows())?;
-                    Some(source.prior(x, prepared.view(), watch)?)
-                }
+                Some((source, _)) => Some(source.prior(x, prepared.view(), watch)?),
                 None => None,
             };
-            let losses = evaluate(self.model.net(), Rows { x: prepared.view(), prior: prior.as_deref() })?;
+            let rows = Rows { x: prepared.view(), prior: prior.as_deref() };
+            let losses = evaluate_watched(self.model.net(), rows, watch)?;
             Ok((losses.reconstruction, losses.code))
         })
     }
@@ -195,35 +217,36 @@ impl Model {
         x: PyReadonlyArray2<'py, f32>,
         prior: Given<'py>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let (source, kernel) = Source::take(prior).map_err(to_python)?;
+        let (source, kernel) = prior.take(py);
         let x = x.as_array();
-        let matrix = watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
-            source.check_rows(x.nrows())?;
+        let mut matrix = crate::zeros(x.nrows(), x.nrows())?;
+        watched(py, Hooks { kernel, ..Hooks::default() }, |watch| {
+            let (source, _) = source.check(x.nrows())?;
             let prepared = prepare(self.model.preparation(), x)?;
+            let prior = source.prior(x, prepared.view(), watch)?;
             let rows: Vec<usize> = (0..x.nrows()).collect();
-            let mut matrix = Array2::zeros((rows.len(), rows.len()));
-            source.prior(x, prepared.view(), watch)?.block(&rows, &rows, matrix.view_mut());
-            Ok(matrix)
+            for (some, out) in rows.chunks(STRIP).zip(matrix.axis_chunks_iter_mut(Axis(0), STRIP)) {
+                watch.check()?;
+                prior.block(some, &rows, out);
+            }
+            Ok(())
         })?;
         Ok(matrix.into_pyarray(py))
     }
 
     /// Codes of rows.
     fn encode<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let x = x.as_array();
-        Ok(py.detach(|| self.model.encode(x)).map_err(to_python)?.into_pyarray(py))
+        crate::by_blocks(py, x.as_array(), self.model.code_width(), |x| self.model.encode(x))
     }
 
     /// Rows of codes.
     fn decode<'py>(&self, py: Python<'py>, codes: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let codes = codes.as_array();
-        Ok(py.detach(|| self.model.decode(codes)).map_err(to_python)?.into_pyarray(py))
+        crate::by_blocks(py, codes.as_array(), self.model.input_width(), |codes| self.model.decode(codes))
     }
 
     /// Rows, encoded and decoded again.
     fn reconstruct<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let x = x.as_array();
-        Ok(py.detach(|| self.model.reconstruct(x)).map_err(to_python)?.into_pyarray(py))
+        crate::by_blocks(py, x.as_array(), self.model.input_width(), |x| self.model.reconstruct(x))
     }
 
     /// Writes the model's file.

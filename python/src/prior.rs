@@ -1,6 +1,6 @@
 //! What a model's codes are aligned with, as Python gives it: a fitted kernel, a function, classes, or a matrix.
 
-use dkae::kernel::{Ideal, Precomputed, Prior};
+use dkae::kernel::{FirstRows, Ideal, Precomputed, Prior};
 use dkae::{Error, Result};
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -22,7 +22,15 @@ pub enum Given<'py> {
     Function(Py<PyAny>),
 }
 
-/// The same, free of the interpreter's lock.
+/// The same, free of the interpreter's lock; a matrix is still where it was.
+pub enum Taken<'a> {
+    Kernel(Kernel),
+    Classes(Vec<u32>),
+    Matrix(ArrayView2<'a, f32>),
+    Function,
+}
+
+/// The same, checked.
 pub enum Source {
     Kernel(Kernel),
     Classes(Vec<u32>),
@@ -30,17 +38,50 @@ pub enum Source {
     Function,
 }
 
-impl Source {
-    /// Takes over what was given; the function, if it is one, goes to the thread that stays with Python.
-    pub fn take(given: Given<'_>) -> Result<(Self, Option<Py<PyAny>>)> {
-        Ok(match given {
-            Given::Kernel(kernel) => (Source::Kernel(kernel.get().clone()), None),
-            Given::Classes(classes) => (Source::Classes(classes.as_array().to_vec()), None),
-            Given::Matrix(matrix) => (Source::Matrix(Precomputed::new(crate::owned(matrix.as_array()))?.0), None),
-            Given::Function(function) => (Source::Function, Some(function)),
+impl<'py> Given<'py> {
+    /// What was given, for a thread without Python; the function, if it is one, goes to the thread that stays with it.
+    pub fn take(&self, py: Python<'py>) -> (Taken<'_>, Option<Py<PyAny>>) {
+        match self {
+            Given::Kernel(kernel) => (Taken::Kernel(kernel.get().clone()), None),
+            Given::Classes(classes) => (Taken::Classes(classes.as_array().to_vec()), None),
+            Given::Matrix(matrix) => (Taken::Matrix(matrix.as_array()), None),
+            Given::Function(function) => (Taken::Function, Some(function.clone_ref(py))),
+        }
+    }
+}
+
+/// What is optional, taken.
+pub fn take<'a, 'py>(given: &'a Option<Given<'py>>, py: Python<'py>) -> (Option<Taken<'a>>, Option<Py<PyAny>>) {
+    given.as_ref().map_or((None, None), |given| {
+        let (taken, function) = given.take(py);
+        (Some(taken), function)
+    })
+}
+
+impl Taken<'_> {
+    /// The same, checked against so many rows of X; warnings come with it. A matrix is copied here, and looked through.
+    pub fn check(self, rows: usize) -> Result<(Source, Vec<String>)> {
+        let (what, found) = match &self {
+            Taken::Classes(classes) => ("classes", classes.len()),
+            Taken::Matrix(matrix) => ("rows of the kernel matrix", matrix.nrows()),
+            Taken::Kernel(_) | Taken::Function => ("rows", rows),
+        };
+        if found != rows {
+            return Err(Error::Data(format!("{found} {what} for {rows} rows of X")));
+        }
+        Ok(match self {
+            Taken::Kernel(kernel) => (Source::Kernel(kernel), Vec::new()),
+            Taken::Classes(classes) => (Source::Classes(classes), Vec::new()),
+            Taken::Function => (Source::Function, Vec::new()),
+            Taken::Matrix(matrix) => {
+                let (matrix, warnings) = Precomputed::new(crate::owned(matrix))?;
+                (Source::Matrix(matrix), warnings)
+            }
         })
     }
+}
 
+impl Source {
     /// The same about some of the rows.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         Ok(match self {
@@ -49,16 +90,6 @@ impl Source {
             Source::Matrix(matrix) => Source::Matrix(matrix.select(rows)?),
             Source::Function => Source::Function,
         })
-    }
-
-    /// An error unless this is about `rows` rows.
-    pub fn check_rows(&self, rows: usize) -> Result<()> {
-        let (what, found) = match self {
-            Source::Classes(classes) => ("classes", classes.len()),
-            Source::Matrix(matrix) => ("rows of the kernel matrix", matrix.len()),
-            Source::Kernel(_) | Source::Function => return Ok(()),
-        };
-        if found == rows { Ok(()) } else { Err(Error::Data(format!("{found} {what} for {rows} rows of X"))) }
     }
 
     /// P of rows: kernels that the model fitted see prepared rows, all else sees them as they were given.
@@ -73,7 +104,7 @@ impl Source {
                 kernel.fitted().prior_watched(if kernel.of_prepared() { prepared } else { raw }, watch)
             }
             Source::Classes(classes) => Ok(Box::new(Ideal::new(classes))),
-            Source::Matrix(matrix) => Ok(Box::new(matrix.clone())),
+            Source::Matrix(matrix) => Ok(Box::new(FirstRows { prior: matrix, rows: matrix.len() })),
             Source::Function => Ok(Box::new(FunctionPrior { x: raw, watch })),
         }
     }

@@ -107,9 +107,9 @@ impl SupportVectorModel {
 
     /// Decision values, one column per pair of classes, positive for the first of the two.
     fn decision<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f32>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = x.as_array();
-        let values =
-            py.detach(|| KernelSvmModel::from_parts(&self.kernel, self.x.clone(), self.support.clone())?.decision(x));
-        Ok(values.map_err(to_python)?.into_pyarray(py))
+        let (x, pairs) = (x.as_array(), self.support.thresholds.len());
+        let model =
+            KernelSvmModel::from_parts(&self.kernel, self.x.clone(), self.support.clone()).map_err(to_python)?;
+        crate::by_blocks(py, x, pairs, |x| model.decision(x))
     }
 }

@@ -8,12 +8,14 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dkae::progress::Progress;
 use dkae::train::{Event, Losses, Observer, Phase};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyReadonlyArray2};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -25,6 +27,8 @@ const TICK: Duration = Duration::from_millis(100);
 enum Request {
     /// Tell the listener about a step; the answer is whether to stop.
     Step { phase: Phase, step: u64, steps: u64, losses: Losses, reply: SyncSender<bool> },
+    /// Tell the listener about work before training; nobody waits for it.
+    Work { what: String, done: u64, total: u64 },
     /// The kernel between two blocks of rows; no answer when it failed.
     Kernel { a: Array2<f32>, b: Array2<f32>, reply: SyncSender<Option<Array2<f32>>> },
 }
@@ -51,6 +55,11 @@ impl Hooks {
                 };
                 let _ = reply.send(stop);
             }
+            Request::Work { what, done, total } => {
+                if let Some(listener) = &self.listener {
+                    listener.bind(py).call1((what, done, total, py.None(), py.None()))?;
+                }
+            }
             Request::Kernel { a, b, reply } => {
                 let values = match &self.kernel {
                     Some(kernel) => {
@@ -73,6 +82,8 @@ pub struct Watch<'a> {
     stop: &'a AtomicBool,
     every_step: bool,
     listens: bool,
+    /// When the listener last heard of work before training.
+    told: Mutex<Instant>,
 }
 
 impl Watch<'_> {
@@ -107,6 +118,15 @@ impl Watch<'_> {
 }
 
 impl Progress for Watch<'_> {
+    fn step(&self, what: &str, done: u64, total: u64) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.listens && told.elapsed() >= TICK {
+            *told = Instant::now();
+            // The other end is gone only when the result is no longer wanted.
+            let _ = self.requests.send(Request::Work { what: what.to_owned(), done, total });
+        }
+    }
+
     fn stop(&self) -> bool {
         self.stop.load(Relaxed)
     }
@@ -121,7 +141,8 @@ pub fn watched<T: Send>(
     py.detach(move || {
         let (requests, inbox) = mpsc::channel();
         let stop = AtomicBool::new(false);
-        let watch = Watch { requests, stop: &stop, every_step: hooks.every_step, listens: hooks.listener.is_some() };
+        let (listens, told) = (hooks.listener.is_some(), Mutex::new(Instant::now()));
+        let watch = Watch { requests, stop: &stop, every_step: hooks.every_step, listens, told };
         std::thread::scope(|scope| {
             // The inbox closes when the work is over and has dropped its end.
             let worker = scope.spawn(move || work(&watch));
@@ -148,10 +169,16 @@ pub fn watched<T: Send>(
                     failure = Some(error);
                 }
             }
-            let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            match failure {
-                Some(error) => Err(error),
-                None => result.map_err(to_python),
+            let result = worker.join();
+            match (failure, result) {
+                (Some(error), _) => Err(error),
+                (None, Ok(result)) => result.map_err(to_python),
+                // A defect of the library: an error as any other, not the exception that ends notebooks and servers.
+                (None, Err(panic)) => {
+                    let text = panic.downcast_ref::<String>().map(String::as_str);
+                    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                    Err(PyRuntimeError::new_err(format!("a computation failed, please report it: {text}")))
+                }
             }
         })
     })

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import matplotlib
-import numpy as np
-import pytest
+import os
+
+# One of scikit-learn's estimator checks is skipped without it; SciPy looks for it when it is imported.
+os.environ["SCIPY_ARRAY_API"] = "1"
+
+import matplotlib  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 matplotlib.use("Agg")
 

@@ -110,7 +110,7 @@ def test_isomap_with_all_landmarks_agrees_with_scikit_learn():
     same_but_for_signs(ours.transform(x[:50]) / 10, reference.transform(x[:50]) / 10, 2e-2)
     with pytest.warns(UserWarning, match="in 2 pieces"):
         Isomap(n_neighbors=3).fit(np.concatenate([x[:50], x[:50] + 1000]))
-    with pytest.raises(ValueError, match="neighbours"):
+    with pytest.raises(ValueError, match="n_neighbors"):
         Isomap(n_neighbors=9).fit(x[:9])
 
 

@@ -7,12 +7,17 @@ import importlib.util
 import pkgutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import dkae
 from common import ROOT, run_python
@@ -43,14 +48,23 @@ def test_users_of_the_types_are_checked(tmp_path):
     program = tmp_path / "user.py"
     program.write_text(
         "import numpy as np\n"
-        "from dkae import DKAE, PCK\n"
+        "from dkae import DKAE, PCK, LinearSVC\n"
+        "class Mine(DKAE):\n"
+        "    def more(self) -> int:\n"
+        "        return 1\n"
         "codes = DKAE(n_codes=3, kernel=PCK()).fit(np.eye(3)).transform(np.eye(3))\n"
         "reveal_type(codes)\n"
+        "reveal_type(DKAE().fit_transform(np.eye(3)))\n"
+        "reveal_type(Mine().fit(np.eye(3)).more())\n"
+        "reveal_type(LinearSVC().fit(np.eye(3), [0, 1, 1]).predict(np.eye(3)))\n"
         "DKAE(n_codes='three')\n"
         "DKAE().save(3)\n"
     )
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", program], capture_output=True, text=True)
-    assert "_32Bit" in done.stdout or "float32" in done.stdout, done.stdout
+    revealed = [line for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert all("_32Bit" in line or "float32" in line for line in revealed[:2]), done.stdout
+    assert '"int"' in revealed[2] or "builtins.int" in revealed[2], done.stdout
+    assert "ndarray" in revealed[3], done.stdout
     assert done.stdout.count("error:") == 2 and "n_codes" in done.stdout and '"save"' in done.stdout, done.stdout
 
 
@@ -112,6 +126,63 @@ def test_plots_are_one_call(model, digits):
         dkae.plot.embedding(x[:, :1])
     with pytest.raises(ValueError, match="image_shape"):
         dkae.plot.reconstructions(x[:, :5], x[:, :5])
+    plt.close("all")
+
+
+def test_plots_take_what_users_have(model, digits):
+    x, y = digits
+    z = model.transform(x)
+
+    def classes(labels):
+        return [text.get_text() for text in dkae.plot.embedding(z, labels).get_legend().get_texts()]
+
+    # Rows without a class are there, in grey, and in no legend.
+    missing = np.where(y < 5, np.nan, y)
+    ax = dkae.plot.embedding(z, missing)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["5.0", "6.0", "7.0", "8.0", "9.0"]
+    assert sum(len(c.get_offsets()) for c in ax.collections) == 600
+    assert classes([None if v < 5 else "a" for v in y]) == ["a"]
+    assert classes([int(v) if v < 2 else "b" for v in y]) == ["0", "1", "b"]
+    # Many classes with names are classes all the same.
+    many = np.array([f"c{i % 25:02}" for i in range(600)])
+    assert classes(many) == [f"c{i:02}" for i in range(25)]
+    assert len({tuple(c.get_facecolor()[0]) for c in plt.gcf().axes[0].collections}) == 25
+    assert classes(y[:, None]) == [str(i) for i in range(10)]
+    for few in (z[:0], z[:1], z[:2, :2]):
+        assert sum(len(c.get_offsets()) for c in dkae.plot.embedding(few).collections) == len(few)
+    with pytest.raises(ValueError, match="y: expected 600 labels"):
+        dkae.plot.embedding(z, y[:10])
+    plt.close("all")
+    # Frames keep the names of their columns, whatever they are made of.
+    names = [f"p{i}" for i in range(784)]
+    settings = {"max_steps": 5, "pretrain_steps": 2, "image_shape": (28, 28)}
+    frame = pd.DataFrame(x, columns=names)
+    named = DKAE((8,), 4, kernel="linear", **settings).set_output(transform="pandas").fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (frame, pl.DataFrame(x, schema=names)):
+            assert dkae.plot.reconstructions(named, rows, n=3).shape == (2, 3)
+            assert len(dkae.plot.kernel(named, rows, y, max_rows=20)) == 2
+            plt.close("all")
+        assert dkae.plot.reconstructions(model, sparse.csr_matrix(x), n=3).shape == (2, 3)
+        assert len(dkae.plot.kernel(model, sparse.csr_matrix(x), missing, max_rows=20)) == 2
+        assert dkae.plot.reconstructions(model, x[:2].tolist()).shape == (2, 2)
+    plt.close("all")
+    with pytest.raises(ValueError, match="n: expected at least 1"):
+        dkae.plot.reconstructions(model, x, n=0)
+    with pytest.raises(NotFittedError):
+        dkae.plot.history(DKAE())
+
+
+def test_kernels_are_drawn_with_a_scale_and_negative_values(model, digits):
+    x, y = digits
+    axes = dkae.plot.kernel(model, x, y, max_rows=40)
+    assert all(ax.images[0].colorbar is not None for ax in axes)
+    assert axes[0].images[0].norm.vmin == 0
+    centred = DKAE((8,), 4, kernel="cosine", max_steps=5, pretrain_steps=2, scale="standard").fit(x)
+    norm = dkae.plot.kernel(centred, x, y, max_rows=40)[0].images[0].norm
+    assert norm.vmin == -norm.vmax < 0
+    assert len(dkae.plot.kernel(model, x, y, max_rows=40, axes=plt.figure().add_subplot())) == 1
     plt.close("all")
 
 

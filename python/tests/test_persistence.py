@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import pickle
 import re
 import subprocess
@@ -61,6 +62,121 @@ def test_files_tell_the_kernel(kernel, params, tmp_path, blobs, small):
     np.testing.assert_array_equal(refitted.transform(x), model.transform(x))
     if kernel in ("poly", "cosine"):
         assert DKAE.load(tmp_path / "my.dkae").score(x) == model.score(x)
+
+
+def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
+    x, _ = blobs
+    pck = PCK(n_restarts=3, max_components=6, floor=0.02, random_state=11).fit(x[:100])
+    model = DKAE(**{**small, "kernel": pck, "kernel_params": None, "scale": "standard"}).fit(x)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert isinstance(loaded.kernel, PCK) and loaded.kernel.get_params() == pck.get_params()
+    assert loaded.kernel_params is None and loaded.kernel_description_ == model.kernel_description_
+    # It is not fitted, and never on the rows that are scored.
+    for work in (loaded.score, loaded.prior_kernel):
+        with pytest.raises(ValueError, match="came from a file"):
+            work(x)
+    # The one that was brought along may be brought again.
+    assert loaded.set_params(kernel=pck).score(x) == model.score(x)
+    # A refit is that of a clone: on the rows as they are, not scaled.
+    again = DKAE.load(tmp_path / "my.dkae").fit(x)
+    np.testing.assert_array_equal(again.prior_kernel(x[:9]), copy.deepcopy(pck).fit(x).kernel(x[:9]))
+    # A pickle keeps it.
+    assert pickle.loads(pickle.dumps(model)).score(x) == model.score(x)
+
+
+def test_files_tell_what_was_asked_for_rather_than_what_few_rows_made_of_it(tmp_path, blobs, small):
+    x, _ = blobs
+    model = DKAE(**{**small, "batch_size": 5000}).fit(x).partial_fit(x, steps=3)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert (loaded.batch_size, loaded.max_steps, loaded.pretrain_steps) == (5000, 60, 20)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [("ideal", "ideal"), ("precomputed", "precomputed"), (lambda a, b: a @ b.T, "precomputed"), ("poly", "poly")],
+)
+def test_files_tell_the_kind_of_kernel_with_and_without_its_loss(kernel, told, lam, tmp_path, blobs, small):
+    x, y = blobs
+    matrix = x @ x.T if kernel == "precomputed" else None
+    model = DKAE(**{**small, "kernel": kernel, "kernel_params": None, "lam": lam}).fit(x, y, K=matrix)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert loaded.kernel == told and loaded.lam == lam
+    if lam == 0:
+        assert loaded.score(x) == model.score(x)
+    elif told == "precomputed":
+        with pytest.raises(ValueError, match="needs the kernel matrix"):
+            loaded.score(x)
+        with pytest.raises(ValueError, match="needs the kernel matrix"):
+            loaded.partial_fit(x)
+
+
+def change(data: bytes, change) -> bytes:
+    """A model's file with another description."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    description = json.loads(header["__metadata__"]["dkae"])
+    change(description["about"])
+    header["__metadata__"]["dkae"] = json.dumps(description)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
+
+
+PARTS = [{"weight": 0.5, "kernel": {"rbf": {"width": {"value": 1.0}, "seed": 7}}}, {"weight": 1.0, "kernel": "linear"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "description", "kernel"),
+    [
+        ({"sum": {"parts": PARTS}}, "sum: 0.5 x (radial basis functions) + 1 x (linear)", "0.5*rbf+1*linear"),
+        ("pck", "a given matrix of 240 rows", "precomputed"),
+        # As earlier versions wrote it of a PCK that was brought along.
+        ("linear", "probabilistic cluster kernel: Q 2, G 30", "probabilistic cluster kernel: Q 2, G 30"),
+    ],
+)
+def test_a_kernel_that_cannot_be_made_again_is_not_replaced(spec, description, kernel, tmp_path, blobs, small):
+    x, _ = blobs
+    path = tmp_path / "my.dkae"
+    model = DKAE(**{**small, "kernel": "linear", "kernel_params": None}).fit(x)
+
+    def tell(about):
+        about["settings"]["kernel"], about["kernel"] = spec, description
+
+    path.write_bytes(change(model.model_.to_bytes(), tell))
+    loaded = DKAE.load(path)
+    assert loaded.kernel == kernel and loaded.kernel_description_ == description
+    np.testing.assert_array_equal(loaded.transform(x), model.transform(x))
+    words = "needs the kernel matrix" if kernel == "precomputed" else "which cannot be made here; set another one"
+    for work in (loaded.score, loaded.prior_kernel, loaded.partial_fit, loaded.fit):
+        with pytest.raises(ValueError, match=words):
+            work(x)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda about: about.update(settings=[1]),
+        lambda about: about.update(settings="x"),
+        lambda about: about["settings"].update(train="x"),
+        lambda about: about["settings"].update(kernel=[1, 2]),
+        lambda about: about["settings"].update(kernel={}),
+        lambda about: about["settings"].update(kernel=None),
+        lambda about: about["settings"].update(kernel="laplace"),
+        lambda about: about["settings"].update(kernel={"pck": {"restarts": 3}}),
+        lambda about: about["settings"].update(split=[1]),
+        lambda about: about["settings"]["train"].update({"lambda": "x"}),
+        lambda about: about["settings"]["train"].update(noise={}),
+    ],
+)
+def test_settings_that_are_not_understood_are_refused_with_the_files_name(odd, tmp_path, blobs, small):
+    path = tmp_path / "my.dkae"
+    path.write_bytes(change(DKAE(**small).fit(blobs[0]).model_.to_bytes(), odd))
+    with pytest.raises(ValueError, match=r"my\.dkae: the settings in this model's file are not understood"):
+        DKAE.load(path)
 
 
 def test_what_is_no_model_file_is_refused(tmp_path, blobs, small):

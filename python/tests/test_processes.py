@@ -80,6 +80,55 @@ assert fitted.transform(x).shape[0] == 2000
     assert "ended" not in lines and all(float(line) < 1 for line in lines), lines
 
 
+def test_ctrl_c_stops_what_is_done_with_a_model():
+    code = """
+import os, signal, threading, time
+import numpy as np
+from dkae import DKAE, Isomap, KernelPCA, KernelSVC
+rng = np.random.default_rng(0)
+x = rng.random((20_000, 50), dtype=np.float32)
+y = rng.integers(0, 3, 20_000)
+model = DKAE((500, 500), 500, kernel="linear", max_steps=2, pretrain_steps=1).fit(x[:500])
+long = np.tile(x, (50, 1))
+machine = KernelSVC().fit(x[:2000], y[:2000])
+components = KernelPCA().fit(x[:4000])
+isomap = Isomap(n_neighbors=10, n_landmarks=100).fit(x[:4000])
+codes = np.tile(model.transform(x), (10, 1))
+def function(a, b):
+    time.sleep(0.05)
+    return a @ b.T
+slow = DKAE((8,), 2, kernel=function, max_steps=1, pretrain_steps=0).fit(x[:50])
+works = [
+    lambda: model.score(np.repeat(x, 3, 0)),
+    lambda: model.transform(long),
+    lambda: model.reconstruct(long),
+    lambda: model.inverse_transform(codes),
+    lambda: model.prior_kernel(x),
+    lambda: slow.prior_kernel(x),
+    lambda: machine.predict(long),
+    lambda: components.transform(long),
+    lambda: isomap.transform(long),
+]
+for work in works:
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(0.4, interrupt)
+    timer.start()
+    try:
+        work()
+        timer.cancel()
+        print("ended")
+    except KeyboardInterrupt:
+        print(f"{time.monotonic() - sent[0]:.3f}" if sent else "early")
+assert model.transform(x[:5]).shape == (5, 500)
+"""
+    lines = run_python(code).splitlines()
+    assert len(lines) == 9
+    assert all(line not in ("ended", "early") and float(line) < 1 for line in lines), lines
+
+
 def test_ctrl_c_stops_eigenvectors_too():
     code = """
 import os, signal, threading, time

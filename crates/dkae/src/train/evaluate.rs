@@ -1,6 +1,6 @@
 //! Both losses over all rows of a part, not batch by batch: what validation and reports show.
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::Rows;
 use super::step::Losses;
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::kernel::FirstRows;
 use crate::metrics;
 use crate::net::Autoencoder;
-use crate::progress::Silent;
+use crate::progress::{Progress, Silent};
 
 /// Rows worked on at a time.
 const BLOCK: usize = 1024;
@@ -16,19 +16,31 @@ const BLOCK: usize = 1024;
 /// L_r, and L_c between the kernel of codes and the prior when there is one, over all of `rows`; the prior may be about
 /// more rows, of which these are the first.
 pub fn evaluate(net: &Autoencoder, rows: Rows) -> Result<Losses> {
+    evaluate_watched(net, rows, &Silent)
+}
+
+/// As [`evaluate`], with someone to report to.
+pub fn evaluate_watched(net: &Autoencoder, rows: Rows, progress: &dyn Progress) -> Result<Losses> {
     let mut squares = 0.0;
     let Some(prior) = rows.prior else {
         for x in rows.x.axis_chunks_iter(Axis(0), BLOCK) {
+            progress.check()?;
             squares += squared_error(x, net.reconstruct(x)?.view());
         }
         return Ok(Losses { reconstruction: (squares / rows.x.len() as f64) as f32, code: 0.0 });
     };
-    let codes = net.encode(rows.x)?;
+    let mut codes = Array2::zeros((rows.x.nrows(), net.architecture().width(net.layers().len())));
+    let blocks = rows.x.axis_chunks_iter(Axis(0), BLOCK).zip(codes.axis_chunks_iter_mut(Axis(0), BLOCK));
+    for (x, mut z) in blocks {
+        progress.check()?;
+        z.assign(&net.encode(x)?);
+    }
     for (x, z) in rows.x.axis_chunks_iter(Axis(0), BLOCK).zip(codes.axis_chunks_iter(Axis(0), BLOCK)) {
+        progress.check()?;
         squares += squared_error(x, net.decode(z)?.view());
     }
     let prior = FirstRows { prior, rows: codes.nrows() };
-    let code = metrics::code_loss(metrics::alignment_with_codes(&prior, codes.view(), &Silent)?);
+    let code = metrics::code_loss(metrics::alignment_with_codes(&prior, codes.view(), progress)?);
     Ok(Losses { reconstruction: (squares / rows.x.len() as f64) as f32, code: code as f32 })
 }
 
@@ -86,6 +98,31 @@ mod tests {
                 (got.code - want.code).abs() < 1e-5 && (got.code > 0.0) == (layer == 2),
                 "{layer}: {got:?} {want:?}"
             );
+        }
+    }
+
+    #[test]
+    fn it_stops_when_asked_with_and_without_a_prior() {
+        struct Stop;
+        impl Progress for Stop {
+            fn stop(&self) -> bool {
+                true
+            }
+        }
+        let architecture = Architecture {
+            input: 3,
+            layers: vec![2],
+            hidden: Activation::Relu,
+            code: Activation::Linear,
+            output: Activation::Linear,
+            tied: true,
+        };
+        let net = Autoencoder::new(architecture, 1).unwrap();
+        let (x, prior) = (Array2::ones((5, 3)), Ideal::new(&[0, 0, 1, 1, 1]));
+        for prior in [None, Some(&prior as &dyn Prior)] {
+            let rows = Rows { x: x.view(), prior };
+            assert!(matches!(evaluate_watched(&net, rows, &Stop), Err(crate::Error::Interrupted)));
+            assert_eq!(evaluate_watched(&net, rows, &Silent).unwrap(), evaluate(&net, rows).unwrap());
         }
     }
 }

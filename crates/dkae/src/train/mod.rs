@@ -15,7 +15,7 @@ mod trainer;
 pub use adam::Adam;
 pub use batches::{Batches, Noise, Sampler};
 pub use checkpoint::{Checkpoint, Standing};
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, evaluate_watched};
 pub use observe::{Event, Observer, Phase};
 pub use schedule::{Length, Schedule};
 pub use step::{Losses, Workspace};
