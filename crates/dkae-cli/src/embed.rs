@@ -41,7 +41,8 @@ Examples:
 The method is fitted on all rows of DATA, scaled as `dkae fit` does unless --scale says otherwise. Without --on these rows
 are embedded and written in their order; with it, those of the other file, which are read in the same way. With labels, it
 is also said how often the nearest other row of the fit has a row's class. With --kernel precomputed DATA is a kernel
-matrix, and the file of --on has a row of kernel values to the rows of DATA for each new row.")]
+matrix, and the file of --on has a row of kernel values to the rows of DATA for each new row. Kernel PCA and KECA find their
+eigenpairs to a thousandth of the eigenvalue.")]
 pub struct Embed {
     /// The rows; several files of the same kind are put one after another
     #[arg(value_name = "DATA", required = true)]
@@ -136,6 +137,12 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
             (by_blocks("embedding", rows.view(), screen, |block| fitted.model.embed(block))?, new.labels)
         }
     };
+    if !z.iter().all(|v| v.is_finite()) {
+        let message = "the coordinates are not finite: values are so large that the kernel overflows; scale the rows, with \
+                       --scale standard, or leave the largest out";
+        let rows = flags.on.as_ref().unwrap_or(&flags.data[0]);
+        return Err(Error::format(rows, "", message).into());
+    }
     let names: Vec<String> = (1..=z.ncols()).map(|i| format!("component{i}")).collect();
     write(&flags.output, z.view(), Some(&names))?;
     if let Some(path) = &flags.figure {
@@ -220,6 +227,7 @@ fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Prog
         }
         Method::Kpca => {
             let kpca = Kpca { components, centred: !flags.uncentred, seed, ..Kpca::default() };
+            let mut warnings = Vec::new();
             let (model, spectrum, kernel): (Box<dyn dkae::Embed>, Spectrum, String) = match spec {
                 // Through its posteriors: not even blocks of the kernel matrix are needed.
                 KernelSpec::Pck(settings) => {
@@ -230,7 +238,9 @@ fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Prog
                     (Box::new(model), spectrum, kernel)
                 }
                 KernelSpec::Precomputed => {
-                    let spectrum = kpca.fit_prior(&Precomputed::new(x.to_owned())?.0, progress)?;
+                    let (matrix, about) = Precomputed::new(x.to_owned())?;
+                    warnings = about;
+                    let spectrum = kpca.fit_prior(&matrix, progress)?;
                     (Box::new(spectrum.clone()), spectrum, spec.describe())
                 }
                 _ => {
@@ -244,6 +254,7 @@ fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Prog
             let name = if flags.uncentred { "kernel PCA, uncentred" } else { "kernel PCA" };
             let mut fitted = spectral(name, x.nrows(), model, &spectrum);
             fitted.lines.insert(1, kernel.clone());
+            fitted.warnings.extend(warnings);
             fitted.value["method"] = json!("kpca");
             fitted.value["centred"] = json!(!flags.uncentred);
             fitted.value["kernel"] = json!(kernel);

@@ -12,7 +12,12 @@ const SCALE: f64 = 2.0;
 /// Refuses names that do not say a format.
 pub fn check_name(flag: &'static str, path: &Path) -> Result<()> {
     match path.extension().and_then(|e| e.to_str()) {
-        Some("svg" | "png") => Ok(()),
+        Some("svg" | "png") => match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+                Err(Error::setting(flag, format!("{}: there is no folder {}", path.display(), folder.display())).into())
+            }
+            _ => Ok(()),
+        },
         _ => {
             let message = format!("{}: figures are written as svg or png; name the file so", path.display());
             Err(Error::setting(flag, message).into())

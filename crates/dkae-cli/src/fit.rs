@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_many};
 use dkae::data::{stream, svmlight};
-use dkae::kernel::Precomputed;
+use dkae::kernel::{Precomputed, Prior as _};
 use dkae::math::check;
 use dkae::net::Model;
 use dkae::recipe::{Recipe, Source};
@@ -142,7 +142,7 @@ fn fit(
     if let Some(checkpoint) = checkpoint {
         recipe.check_checkpoint(&prepared, settings.prior.is_some(), checkpoint)?;
     }
-    let matrix = settings.prior.as_deref().map(read_matrix).transpose()?;
+    let matrix = settings.prior.as_deref().map(|path| read_matrix(path, source.x.len())).transpose()?;
     let start = Instant::now();
     let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;
     let priors = screen.watched("applying it to all rows", |progress| kernel.priors(&prepared, progress))?;
@@ -163,8 +163,8 @@ fn fit(
     Ok(model)
 }
 
-/// A kernel matrix from a file of any format.
-pub fn read_matrix(path: &Path) -> Result<Precomputed> {
+/// A kernel matrix of so many rows, from a file of any format.
+pub fn read_matrix(path: &Path, rows: usize) -> Result<Precomputed> {
     let blocks = screen::reading(|| -> dkae::Result<_> {
         let mut source = stream::open(path, &ReadOptions::default())?;
         let mut blocks = Vec::new();
@@ -176,6 +176,14 @@ pub fn read_matrix(path: &Path) -> Result<Precomputed> {
     let views: Vec<_> = blocks.iter().map(|b| b.view()).collect();
     let matrix: Array2<f32> = ndarray::concatenate(Axis(0), &views).context("reading a kernel matrix")?;
     let (matrix, warnings) = Precomputed::new(matrix).with_context(|| path.display().to_string())?;
+    if matrix.len() != rows {
+        let message = format!(
+            "{}: a matrix of {} rows, but there are {rows} rows of data; it takes one row and column for each, in their order",
+            path.display(),
+            matrix.len()
+        );
+        return Err(Error::setting("prior", message).into());
+    }
     for warning in warnings {
         eprintln!("warning: {}: {warning}", path.display());
     }

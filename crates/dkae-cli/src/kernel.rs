@@ -106,6 +106,10 @@ fn write_matrix(prior: &dyn Prior, rows: Range<usize>, flags: &Kernel, screen: S
         }
         let mut block = block.slice_mut(ndarray::s![..some.len(), ..]);
         prior.block(some, &all, block.view_mut());
+        if !block.iter().all(|v| v.is_finite()) {
+            let message = "the kernel is not finite: values are so large that it overflows; scale the rows, with --scale standard";
+            return Err(Error::format(&flags.data[0], "", message).into());
+        }
         sink.write(block.view())?;
         progress.add(some.len());
     }

@@ -172,7 +172,7 @@ pub fn write(path: &Path, rows: ArrayView2<f32>, names: Option<&[String]>) -> Re
     Ok(sink.finish()?)
 }
 
-/// As [`write`], for rows that come block by block.
+/// As [`write()`], for rows that come block by block.
 pub fn create(path: &Path, width: usize, names: Option<&[String]>) -> Result<Box<dyn RowSink>> {
     let numbered: Vec<String>;
     let names = match names {

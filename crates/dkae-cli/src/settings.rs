@@ -326,7 +326,7 @@ impl Settings {
         let mut recipe = with_dashes(toml::from_str(text)?)?;
         refuse_misplaced(&recipe)?;
         let keys = keys(&recipe, "");
-        for place in [&["train"][..], &["kernel", "pck"], &["kernel", "rbf"]] {
+        for place in SEEDED {
             let section = place.iter().try_fold(&recipe, |table, &key| table.get(key)?.as_table());
             if section.is_some_and(|table| table.contains_key("seed") && table.get("seed") != recipe.get("seed")) {
                 bail!("`seed` is set in [{}]; set it at the top alone: it seeds everything", place.join("."));
@@ -342,13 +342,21 @@ impl Settings {
     pub fn write(&self, path: &Path) -> Result<()> {
         let command =
             Command { data: self.data.clone(), prior: self.prior.clone(), checkpoint_every: self.checkpoint_every };
-        let mut table = toml::Table::try_from(self.recipe.seeded())?;
+        let mut table = toml::Table::try_from(&self.recipe)?;
+        // The one at the top seeds everything.
+        for place in SEEDED {
+            let section = place.iter().try_fold(&mut table, |table, &key| table.get_mut(key)?.as_table_mut());
+            section.and_then(|section| section.remove("seed"));
+        }
         table.extend(toml::Table::try_from(&command)?);
         let text = toml::to_string_pretty(&table)?;
         dkae::data::atomic::write_atomically(path, |file| file.write_all(text.as_bytes()))?;
         Ok(())
     }
 }
+
+/// Sections that have a seed of their own, which is the one at the top.
+const SEEDED: [&[&str]; 3] = [&["train"], &["kernel", "pck"], &["kernel", "rbf"]];
 
 impl KernelFlags {
     /// Changes `spec` by what was given.
@@ -588,6 +596,7 @@ mod tests {
         }
         let keys = text.lines().map(|line| line.split('=').next().unwrap_or_default());
         assert!(keys.into_iter().all(|key| !key.contains('_')), "{text}");
-        assert_eq!(parse(&text).recipe, settings.recipe.seeded());
+        assert_eq!(text.matches("seed = ").count(), 1, "one place to change it: {text}");
+        assert_eq!(parse(&text).recipe.seeded(), settings.recipe.seeded());
     }
 }

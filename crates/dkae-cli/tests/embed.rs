@@ -161,6 +161,7 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
     let path = folder.path();
     std::fs::write(path.join("nan.csv"), "a,b\n1,2\n3,nan\n").unwrap();
     std::fs::write(path.join("two.csv"), "a,b\n1,2\n3,4\n").unwrap();
+    std::fs::write(path.join("huge.csv"), "a,b,c,d,e,f,g,h\n1e30,1,1,1,1,1,1,1\n").unwrap();
     std::fs::write(path.join("skew.csv"), "a,b\n1,2\n3,4\n").unwrap();
     std::fs::write(path.join("one.csv"), "a\n1\n3\n5\n").unwrap();
     std::fs::write(path.join("wide.svm"), "0 1:1 4000000000:1\n0 2:1\n").unwrap();
@@ -187,6 +188,8 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
         ("-o z.csv --figure z.csv", 2, &["z.csv", "also written"]),
         ("-o z.csv --figure z.pdf", 2, &["--figure", "svg or png"]),
         ("--components 1 -o z.csv --figure z.svg", 2, &["--figure", "two coordinates"]),
+        ("-o z.csv --figure nowhere/z.svg", 2, &["--figure", "no folder nowhere"]),
+        ("--on huge.csv --kernel polynomial -o z.csv --figure z.svg", 1, &["huge.csv", "not finite", "--scale"]),
         ("--on two.csv -o z.npy", 1, &["two.csv", "2 columns", "clouds.csv has 8"]),
         ("--on nan.csv -o z.npy", 1, &["nan.csv", "row 2"]),
         ("--on missing.csv -o z.npy", 1, &["missing.csv"]),
@@ -202,6 +205,7 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
     }
     fails("embed nan.csv -o z.npy", 1, &["nan.csv", "row 2", "NaN"]);
     fails("embed nan.csv --allow-missing -o z.npy", 1, &["nan.csv", "row 2", "finite"]);
+    fails("kernel huge.csv --scale none --kernel polynomial -o z.npy", 1, &["huge.csv", "not finite", "--scale"]);
     fails("embed two.csv --method pca --components 3 -o z.npy", 2, &["--components", "1 to 2"]);
     for (arguments, code, words) in [
         ("align two.csv zero.csv", 1, &["two.csv", "--a factors", "row 1, column 2"][..]),

@@ -52,5 +52,9 @@ fn a_given_kernel_matrix_is_asked_for_again() {
     let message = refused(folder.path(), "report m.dkae clouds.csv --label kind", 2);
     assert!(message.contains("--prior") && message.contains("given matrix"), "{message}");
     done(folder.path(), "report m.dkae clouds.csv --label kind --prior p.npy");
+    // A matrix of other rows is refused, a larger one too.
+    clouds(folder.path(), 60);
+    let message = refused(folder.path(), &format!("fit clouds.csv --label kind --prior p.npy {QUICK} -o x.dkae"), 2);
+    assert!(message.contains("--prior") && message.contains("60 rows of data"), "{message}");
     assert!(folder.path().join("m.html").exists());
 }

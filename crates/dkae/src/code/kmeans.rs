@@ -172,7 +172,10 @@ impl KMeans {
         }
         // Labels and inertia are those of the centroids that are handed out.
         let (labels, distances) = rows.assign(&centroids.mapv(|v| v as f32));
-        let inertia = distances.iter().map(|&d| f64::from(d)).sum();
+        let inertia: f64 = distances.iter().map(|&d| f64::from(d)).sum();
+        if !inertia.is_finite() {
+            return Err(Error::Data("distances between rows overflow: values are too large; scale them".into()));
+        }
         let centroids = (centroids + &rows.mean).mapv(|v| v as f32);
         Ok(KMeansModel { centroids, labels, inertia, iterations, converged })
     }

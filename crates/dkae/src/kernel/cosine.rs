@@ -1,9 +1,9 @@
 //! The cosine kernel, `a . b / (|a| |b|)`: the angle between rows, whatever their length. A row of zeros has no angle and
 //! is similar to nothing, 0 with every row and itself.
 
-use ndarray::{Array1, ArrayView2, ArrayViewMut2, Zip};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-use crate::math::{distance, gemm};
+use crate::math::gemm;
 
 use super::analytic::Formula;
 
@@ -16,15 +16,10 @@ impl Formula for Cosine {
         None
     }
 
-    fn fill(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) {
-        gemm::product(1.0, a, b.t(), 0.0, out.view_mut());
-        let inverse = |x| -> Array1<f32> {
-            distance::squared_norms(x).mapv(|n| if n > 0.0 { (1.0 / f64::from(n).sqrt()) as f32 } else { 0.0 })
-        };
-        let (a, b) = (inverse(a), inverse(b));
-        Zip::from(out.rows_mut()).and(&a).for_each(|mut row, &a| {
-            Zip::from(&mut row).and(&b).for_each(|v, &b| *v *= a * b);
-        });
+    fn fill(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, out: ArrayViewMut2<f32>) {
+        // Of length one first: products of very long or very short rows leave the range of f32.
+        let (a, b) = (of_length_one(a), of_length_one(b));
+        gemm::product(1.0, a.view(), b.t(), 0.0, out);
     }
 
     fn describe(&self) -> String {
@@ -32,10 +27,35 @@ impl Formula for Cosine {
     }
 }
 
+fn of_length_one(x: ArrayView2<f32>) -> Array2<f32> {
+    let mut x = x.to_owned();
+    for mut row in x.rows_mut() {
+        let length = row.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
+        if length > 0.0 {
+            row.mapv_inplace(|v| (f64::from(v) / length) as f32);
+        }
+    }
+    x
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::analytic::tests::{check, random};
     use super::*;
+
+    #[test]
+    fn the_length_of_rows_does_not_matter_however_long_or_short() {
+        let x = random(4, 3, 2);
+        let cosines = |x: &Array2<f32>| {
+            let mut out = Array2::zeros((4, 4));
+            Cosine.fill(x.view(), x.view(), out.view_mut());
+            out
+        };
+        let want = cosines(&x);
+        for scale in [1e-30f32, 1e30] {
+            assert!((cosines(&(&x * scale)) - &want).iter().all(|d| d.abs() < 1e-6), "{scale}");
+        }
+    }
 
     #[test]
     fn blocks_are_the_formula_and_zeros_are_similar_to_nothing() {

@@ -132,7 +132,8 @@ impl Formula for FittedRbf {
     fn fill(&self, a: ArrayView2<f32>, b: ArrayView2<f32>, mut out: ArrayViewMut2<f32>) {
         let (a, b) = (&a - &self.centre, &b - &self.centre);
         distance::squared_distances(a.view(), b.view(), out.view_mut());
-        let factor = (-0.5 / (self.sigma * self.sigma)) as f32;
+        // Finite, so that a row has similarity 1 with itself under any width.
+        let factor = (-0.5 / (self.sigma * self.sigma)).max(f64::from(f32::MIN)) as f32;
         out.par_mapv_inplace(|d| (d * factor).exp());
     }
 

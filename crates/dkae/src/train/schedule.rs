@@ -58,7 +58,7 @@ impl FromStr for Length {
 
 /// As settings files may write it: a number or a text.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number of steps, or text such as '100 paper-epochs'")]
 enum LengthText {
     Number(u64),
     Text(String),
