@@ -35,9 +35,8 @@ pub struct Kpca {
     /// Megabytes for tiles of the kernel matrix that are kept between products; what does not fit is computed again
     /// for each of them. 0 keeps nothing. n rows fit whole in `n^2 / 500 000`. Default 512.
     pub cache_mb: usize,
-    /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-3, at which the 64
-    /// leading vectors of 14 000 digits are within 3e-4 (the sine of the largest angle) of those at 1e-6; the f32
-    /// products allow little more than that.
+    /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-3; the f32 products allow
+    /// little more.
     pub tolerance: f64,
     /// The most products with the kernel matrix. Default 40.
     pub max_sweeps: usize,
