@@ -86,8 +86,8 @@ enum Given {
 }
 
 pub fn run(flags: &Align, screen: Screen) -> Result<(String, Value)> {
-    let a = screen.timed("reading", || given("a", &flags.first, flags.a.as_ref()))?;
-    let b = screen.timed("reading", || given("b", &flags.second, flags.b.as_ref()))?;
+    let a = screen.reading(|| given("a", &flags.first, flags.a.as_ref()))?;
+    let b = screen.reading(|| given("b", &flags.second, flags.b.as_ref()))?;
     let (n, m, first, second) = (a.rows(), b.rows(), flags.first.display(), flags.second.display());
     if n != m {
         let message = format!("{first} is about {n} rows and {second} about {m}; both must be about the same rows");

@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::math::{gemm, threads};
-use crate::method::{Embed, Invert};
 use crate::net::{Activation, Layer};
 use crate::{Error, Result};
 
@@ -233,26 +232,6 @@ fn propagate(x: ArrayView2<f32>, w: ArrayView2<f32>, bias: &Array1<f32>, activat
         activation.apply(row.as_slice_mut().expect("made in standard layout"), 0.0);
     }
     z
-}
-
-impl Embed for Autoencoder {
-    fn input_width(&self) -> usize {
-        self.architecture.input
-    }
-
-    fn width(&self) -> usize {
-        self.architecture.width(self.layers.len())
-    }
-
-    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
-        self.encode(x)
-    }
-}
-
-impl Invert for Autoencoder {
-    fn invert(&self, z: ArrayView2<f32>) -> Result<Array2<f32>> {
-        self.decode(z)
-    }
 }
 
 fn check_width(what: &str, found: usize, expected: usize) -> Result<()> {
