@@ -3,9 +3,11 @@
 //! The width sigma is given as a number, or as a fraction of the median distance between rows: 0.15 of it is what the
 //! paper uses for kernel PCA.
 
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::math::elementwise::exp_of_multiple;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, threads};
 use crate::{Error, Result};
@@ -134,7 +136,16 @@ impl Formula for FittedRbf {
         distance::squared_distances(a.view(), b.view(), out.view_mut());
         // Finite, so that a row has similarity 1 with itself under any width.
         let factor = (-0.5 / (self.sigma * self.sigma)).max(f64::from(f32::MIN)) as f32;
-        out.par_mapv_inplace(|d| (d * factor).exp());
+        // Along the axis that is contiguous, which for a transposed block is the other one.
+        let mut lines = if out.strides()[0] == 1 { out.reversed_axes() } else { out };
+        lines.axis_iter_mut(Axis(0)).into_par_iter().for_each(|mut line| match line.as_slice_mut() {
+            Some(line) => exp_of_multiple(line, factor),
+            None => {
+                let mut copy = line.to_vec();
+                exp_of_multiple(&mut copy, factor);
+                line.assign(&ArrayView1::from(&copy));
+            }
+        });
     }
 
     fn describe(&self) -> String {
@@ -146,7 +157,7 @@ impl Formula for FittedRbf {
 mod tests {
     use super::super::analytic::tests::{check, random};
     use super::*;
-    use ndarray::array;
+    use ndarray::{array, s};
 
     fn rbf(sigma: f64) -> impl Fn(&[f64], &[f64]) -> f64 {
         move |a, b| (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (2.0 * sigma * sigma)).exp()
@@ -156,6 +167,20 @@ mod tests {
     fn blocks_are_the_formula() {
         let x = random(6, 7, 1);
         check(&Rbf { width: Width::Value(1.5), seed: 0 }.fit(x.view()).unwrap(), x.view(), rbf(1.5));
+    }
+
+    #[test]
+    fn blocks_of_any_strides_have_the_same_bits() {
+        let (a, b) = (random(9, 7, 3), random(21, 7, 4));
+        let kernel = FittedRbf::of_sigma(1.5, 7);
+        let mut want = Array2::zeros((9, 21));
+        kernel.fill(a.view(), b.view(), want.view_mut());
+        let mut turned = Array2::zeros((21, 9));
+        kernel.fill(a.view(), b.view(), turned.view_mut().reversed_axes());
+        assert_eq!(turned.t(), want);
+        let mut wide = Array2::zeros((9, 42));
+        kernel.fill(a.view(), b.view(), wide.slice_mut(s![.., ..;2]));
+        assert_eq!(wide.slice(s![.., ..;2]), want);
     }
 
     #[test]

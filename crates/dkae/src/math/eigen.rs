@@ -17,7 +17,7 @@ use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd;
 use faer::{Mat, Par};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, s};
 use rand::RngExt;
 
 use crate::math::gemm::product;
@@ -104,7 +104,8 @@ pub fn leading(
     let mut draw = || Array2::from_shape_simple_fn((n, width), || random.random::<f64>() - 0.5);
 
     let room = (BLOCKS * width).min(n);
-    let mut q = Array2::<f64>::zeros((n, room));
+    // By columns, so that memory which no block has reached is not touched.
+    let mut q = Array2::<f64>::zeros((n, room).f());
     let mut t = Array2::<f64>::zeros((room, room));
     let (mut dim, mut sweeps, mut scale) = (0, 0, 0.0);
     let mut block = draw();

@@ -108,6 +108,16 @@ dispatched! {
     }
 }
 
+dispatched! {
+    /// `d = e^(factor d)`; zero where that is less than `e^-87`, the smallest of the normal numbers.
+    pub fn exp_of_multiple(values: &mut [f32], factor: f32) {
+        for d in values {
+            let x = *d * factor;
+            *d = if x < -87.0 { 0.0 } else { exp(x) };
+        }
+    }
+}
+
 /// What one Adam step does to every weight alike; see `train::adam` for the formula.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {
@@ -161,6 +171,21 @@ mod tests {
                 assert!((f64::from(y) - want).abs() <= 4e-7 * want.abs() + 1e-37, "{x}: {y} {want}");
             }
         }
+    }
+
+    #[test]
+    fn powers_of_e_agree_with_f64_and_end_in_zero() {
+        let mut d: Vec<f32> = (0..4000).map(|i| i as f32 * 0.05).collect();
+        let of = d.clone();
+        exp_of_multiple(&mut d, -0.5);
+        for (x, y) in of.into_iter().zip(d) {
+            let want = (-0.5 * f64::from(x)).exp();
+            let want = if 0.5 * x > 87.0 { 0.0 } else { want };
+            assert!((f64::from(y) - want).abs() <= 3e-7 * want, "{x}: {y} {want}");
+        }
+        let mut ends = [0.0, f32::MAX, f32::INFINITY];
+        exp_of_multiple(&mut ends, -1.0);
+        assert_eq!(ends, [1.0, 0.0, 0.0]);
     }
 
     #[test]
