@@ -16,7 +16,8 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
 use super::pack::Packed;
-use super::{clipped, decode, encode};
+use super::rows::clipped;
+use super::{decode, encode};
 use crate::images::{self, encode as encode_png};
 use crate::{Error, Result};
 

@@ -1,26 +1,22 @@
-//! Code space as the page shows it: a map of held-out rows on the first two components of the codes, a grid of decoded
-//! points of that plane, and walks between centroids.
+//! The map section: held-out rows on the first two components of their codes, and a grid of decoded points of that plane.
 
-use dkae::code::{KMeans, KMeansModel, PcaModel, walk};
-use dkae::data::Labels;
+use dkae::code::PcaModel;
 use dkae::net::Model;
-use dkae::progress::Progress;
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView2, s};
 use serde::Serialize;
 
-use super::figures::{Line, gallery, percent};
+use super::figures::percent;
 use super::looks::{Choice, Given, Looks};
 use super::pack::{Packed, level, range};
-use super::{Held, Report, decode};
+use super::rows::Held;
+use super::{Page, Report, decode};
+use crate::Result;
 use crate::scatter;
-use crate::{Error, Result};
 
 /// Points of the map when it stands still, without JavaScript or on paper.
 const STILL: usize = 1000;
 /// Width by height of the map on a screen: what it shows beside the rows is decoded too.
 const ASPECT: f64 = 4.0 / 3.0;
-/// Points of a walk in a table that stands still.
-const STOPS: usize = 6;
 
 /// The map.
 #[derive(Clone, Debug, Serialize)]
@@ -40,25 +36,6 @@ pub(super) struct Map {
     /// Rows that are drawn when it stands still.
     #[serde(skip)]
     pub drawn: usize,
-}
-
-/// Walks between all pairs of centroids.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Walks {
-    /// The clusters' names.
-    pub names: Vec<String>,
-    /// Points on each walk.
-    pub steps: usize,
-    /// The sheet with them: (0, 1), (0, 2), ..., (1, 2), ...
-    pub sheet: usize,
-    #[serde(skip)]
-    pub still: String,
-}
-
-/// Clusters of codes, with names.
-pub(super) struct Clusters {
-    pub model: KMeansModel,
-    pub names: Vec<String>,
 }
 
 impl Report {
@@ -113,81 +90,43 @@ impl Report {
         };
         Ok((map, varying))
     }
+}
 
-    /// Clusters of training codes, as many as classes, ordered and named by the class that most of their rows have.
-    pub(super) fn clusters(
-        &self,
-        codes: ArrayView2<f32>,
-        labels: Option<&Labels>,
-        progress: &dyn Progress,
-    ) -> Result<Clusters> {
-        let wanted = labels.map_or(8, |labels| labels.names.len()).clamp(2, self.clusters.max(2));
-        let clusters = wanted.min(codes.nrows());
-        let settings = KMeans { clusters, restarts: 3, seed: self.seed, ..KMeans::default() };
-        let mut model = settings.fit(codes, progress)?;
-        let Some(labels) = labels else {
-            let names = (1..=clusters).map(|i| format!("cluster {i}")).collect();
-            return Ok(Clusters { model, names });
+impl Page {
+    /// What the section shows.
+    pub(super) fn map_text(&self) -> String {
+        let parts: Vec<String> = self.rows.parts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let parts = parts.join(" and ");
+        let [a, b] = self.map.explained;
+        let classes = if self.classes.is_empty() {
+            ""
+        } else {
+            " Colour and shape show the class, which training did not see unless the kernel is made of labels."
         };
-        let mut counts = Array2::<usize>::zeros((clusters, labels.names.len().max(1)));
-        model.labels.iter().zip(&labels.index).for_each(|(&c, &l)| counts[[c as usize, l as usize]] += 1);
-        let most =
-            |c: usize| (0..counts.ncols()).fold(0, |best, l| if counts[[c, l]] > counts[[c, best]] { l } else { best });
-        let mut order: Vec<usize> = (0..clusters).collect();
-        order.sort_by_key(|&c| (most(c), c));
-        let names = order.iter().enumerate().map(|(place, &c)| {
-            let share = counts[[c, most(c)]] as f64 / counts.row(c).sum().max(1) as f64;
-            let name = labels.names.get(most(c)).cloned().unwrap_or_default();
-            format!("cluster {}: {} {name}", place + 1, percent(share))
-        });
-        let names = names.collect();
-        model.centroids = model.centroids.select(Axis(0), &order);
-        Ok(Clusters { model, names })
+        if self.summary.code_width == 1 {
+            return format!(
+                "The codes of {parts} rows. A code is one number, so all lie on a line, and the decoder makes the same of \
+                 all points above each other.{classes}"
+            );
+        }
+        let sees = if a + b < 0.9995 {
+            ": the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
+             reconstruction"
+        } else {
+            ""
+        };
+        let (a, b) = (percent(a), percent(b));
+        format!(
+            "The codes of {parts} rows on their first two principal components, which carry {a} and {b} of the \
+             variance{sees}.{classes}"
+        )
     }
 
-    /// Walks between all pairs of centroids; none when there is one cluster only.
-    pub(super) fn walks(
-        &self,
-        model: &Model,
-        clusters: &Clusters,
-        varying: &Choice,
-        looks: &mut Looks,
-    ) -> Result<Option<Walks>> {
-        let centroids = &clusters.model.centroids;
-        let k = centroids.nrows();
-        let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
-        let codes = pairs.map(|(i, j)| walk(centroids.row(i), centroids.row(j), self.steps));
-        let codes: Vec<Array2<f32>> = codes.collect::<dkae::Result<_>>()?;
-        let views: Vec<_> = codes.iter().map(|c| c.view()).collect();
-        if views.is_empty() {
-            return Ok(None);
+    pub(super) fn map_drawn(&self) -> String {
+        match (self.map.drawn, self.rows.count) {
+            (drawn, all) if drawn < all => format!("The first {drawn} of the {all} rows are drawn."),
+            (_, all) => format!("{all} rows are drawn."),
         }
-        let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
-        let decoded = decode(model, all.view())?;
-        let sheet = looks.add(Given::Network(&decoded), varying)?;
-        // From the first cluster to the next few.
-        let walks = 1..k.min(5);
-        let place = |j: usize| (j - 1) * self.steps;
-        let along = |step: usize| format!("{} %", 100 * step / (self.steps - 1));
-        let still = if looks.shape().is_some() {
-            let still: Vec<_> = walks
-                .map(|j| (format!("1 to {}", j + 1), decoded.slice(s![place(j)..place(j) + self.steps, ..]).to_owned()))
-                .collect();
-            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
-            gallery(looks, varying, &lines.collect::<Vec<_>>(), &(0..self.steps).map(along).collect::<Vec<_>>())?
-        } else {
-            // A table for each walk, with a column for each stop.
-            let names = &clusters.names;
-            let tables: Vec<String> = walks.clone().map(|j| format!("from {} to {}", names[0], names[j])).collect();
-            let stops = stops(self.steps);
-            let at = |&step: &usize| {
-                (along(step), decoded.select(Axis(0), &walks.clone().map(|j| place(j) + step).collect::<Vec<_>>()))
-            };
-            let still: Vec<_> = stops.iter().map(at).collect();
-            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
-            gallery(looks, varying, &lines.collect::<Vec<_>>(), &tables)?
-        };
-        Ok(Some(Walks { names: clusters.names.clone(), steps: self.steps, sheet, still }))
     }
 }
 
@@ -199,12 +138,6 @@ fn widened(x: (f64, f64), y: (f64, f64)) -> [f64; 4] {
     let around = |(low, high): (f64, f64), side: f64| [(low + high - side) / 2.0, (low + high + side) / 2.0];
     let ([left, right], [bottom, top]) = (around(x, ASPECT * height), around(y, height));
     [left, right, bottom, top]
-}
-
-/// Steps of a walk, spread evenly, with both ends.
-fn stops(steps: usize) -> Vec<usize> {
-    let count = steps.min(STOPS);
-    (0..count).map(|i| i * (steps - 1) / (count - 1)).collect()
 }
 
 #[cfg(test)]
@@ -278,11 +211,5 @@ mod tests {
         assert_eq!(widened((0.0, 1.0), (0.0, 3.0)), [-1.5, 2.5, 0.0, 3.0]);
         let [left, right, bottom, top] = widened((5.0, 5.0), (0.0, 0.0));
         assert!(left < 5.0 && right > 5.0 && bottom < 0.0 && top > 0.0);
-    }
-
-    #[test]
-    fn stops_go_all_the_way() {
-        assert_eq!(stops(11), [0, 2, 4, 6, 8, 10]);
-        assert_eq!((stops(2), stops(8)), (vec![0, 1], vec![0, 1, 2, 4, 5, 7]));
     }
 }
