@@ -11,17 +11,21 @@ pub(super) struct Line<'a> {
     pub rows: Given<'a>,
 }
 
+/// The width of a picture.
+const CELL: f64 = 48.0;
 /// Rows that are not pictures take a table each; more than these would be a long scroll.
 const TABLES: usize = 4;
 
 /// Lines of rows: pictures as one figure; otherwise, for each of the first rows, a table of its features by line.
 pub(super) fn gallery(looks: &Looks, choice: &Choice, lines: &[Line], columns: &[String]) -> Result<String> {
-    if let Some(shape) = looks.shape() {
-        let shown = lines.iter().map(|line| looks.pictures(line.rows)).collect::<Result<Vec<_>>>()?;
-        let rows: Vec<Row> =
-            lines.iter().zip(&shown).map(|(line, p)| Row { caption: line.caption, pictures: p.view() }).collect();
-        let grid = Grid { shape, cell: 48.0, columns: columns.to_vec(), ..Grid::default() };
-        return Ok(grid.draw(&rows)?.svg().to_owned());
+    if looks.shape().is_some() {
+        let shown = lines.iter().map(|line| looks.figure(line.rows)).collect::<Result<Vec<_>>>()?;
+        let rows = lines.iter().zip(&shown).map(|(line, (_, p))| Row { caption: line.caption, pictures: p.view() });
+        let shape = shown.first().map(|(shape, _)| *shape).unwrap_or(Grid::default().shape);
+        // Wide pictures get more room, or they would be a few pixels high.
+        let cell = CELL * (shape.width as f64 / shape.height as f64).clamp(1.0, 2.0);
+        let grid = Grid { shape, cell, columns: columns.to_vec(), ..Grid::default() };
+        return Ok(grid.draw(&rows.collect::<Vec<_>>())?.svg().to_owned());
     }
     let values = lines.iter().map(|line| looks.values(line.rows, choice)).collect::<Result<Vec<_>>>()?;
     let count = values.iter().map(|v| v.nrows()).max().unwrap_or(0);

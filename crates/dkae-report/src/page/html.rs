@@ -102,7 +102,7 @@ impl Page {
     fn values_text(&self) -> String {
         match self.about_values.trim() {
             "" => String::new(),
-            text => format!("<p class=\"small\">{text}</p>"),
+            text => format!("<p class=\"small\">{}</p>", escape(text)),
         }
     }
 

@@ -28,10 +28,12 @@ mod figures;
 mod html;
 mod looks;
 mod pack;
+mod picture;
 mod rows;
+mod statistics;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dkae::code::Pca;
 use dkae::data::Labels;
@@ -68,11 +70,14 @@ pub struct Subject<'a> {
     pub priors: Option<&'a [Box<dyn Prior + 'a>; 3]>,
     /// Losses by name, such as `test.reconstruction`; those of [`dkae::net::About`] when the rows are the model's own.
     pub figures: &'a BTreeMap<String, f64>,
-    /// How long things took, as far as is known.
+    /// How long things took, as far as is known; that of training is called [`TRAINING`].
     pub times: &'a [(String, Duration)],
     /// What a reader must know besides, a sentence each.
     pub notes: &'a [String],
 }
+
+/// What the time of training is called.
+pub const TRAINING: &str = "training";
 
 /// The most bytes of a page: 5 MB, with something to spare.
 const MOST_BYTES: usize = 4_900_000;
@@ -151,13 +156,16 @@ impl Report {
     pub fn gather(&self, subject: &Subject, progress: &dyn Progress) -> Result<Page> {
         self.check()?;
         tell(progress, 0, "report: linear machines")?;
+        let since = Instant::now();
         let accuracies = match classes(subject.rows) {
             Some(labels) => self.accuracies(subject.model, subject.rows, labels, progress)?,
             None => None,
         };
+        let machines = accuracies.map(|_| ("fitting both linear SVMs".to_owned(), since.elapsed()));
         let mut settings = self.clone();
         loop {
-            let page = settings.attempt(subject, accuracies, progress)?;
+            let mut page = settings.attempt(subject, accuracies, progress)?;
+            page.summary.times.extend(machines.clone());
             let bytes = page.html()?.len();
             if bytes <= MOST_BYTES || page.rows.count <= 1 {
                 return Ok(page);
@@ -183,7 +191,9 @@ impl Report {
         let limit = looks.fit(model, Held::new(subject, self.points)?.x.view(), self.budget, self.points)?;
         let held = Held::new(subject, limit)?;
         let classes = held.classes.clone();
+        let since = Instant::now();
         let codes = encode(model, held.x.view())?;
+        let mut encoding = since.elapsed();
         let back = decode(model, codes.view())?;
         let errors = errors(held.x.view(), back.view());
         let largest = looks.largest(Given::Rows(&held.raw))?;
@@ -191,7 +201,9 @@ impl Report {
         let restored = looks.add(Given::Network(&back), &largest)?;
 
         tell(2, "report: code space")?;
+        let since = Instant::now();
         let train_codes = encode(model, train)?;
+        encoding += since.elapsed();
         let most = train_codes.ncols().min(train_codes.nrows() - 1).min(denoising::MOST);
         let pca = Pca { components: most, ..Pca::default() }.fit_watched(train_codes.view(), progress)?;
         let (map, varying) = self.map(model, &pca, codes.view(), &held, &mut looks)?;
@@ -227,9 +239,11 @@ impl Report {
         let worst = Worst::new(&errors[..count], self.worst, misaligned, (&mut looks, &largest), &held, back.view())?;
         let about_values = looks.about_values();
         let (looks, sheets) = looks.finish();
+        let mut summary = Summary::new(subject, accuracies);
+        summary.times.push((format!("encoding {} rows", held.x.nrows() + train.nrows()), encoding));
         tell(5, "report")?;
         Ok(Page {
-            summary: Summary::new(subject, accuracies),
+            summary,
             history: model.about().history.clone(),
             layers: model.net().layers().len(),
             about_values,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use dkae::data::Shape;
 use dkae::data::scale::Scale;
 
-use super::Subject;
 use super::classify::Accuracies;
 use super::figures::short;
 use super::rows::too_many;
+use super::{Subject, TRAINING};
 use crate::svg::escape;
 
 /// What stands at the top.
@@ -174,6 +174,10 @@ impl Summary {
             let times = self.times.iter().map(|(what, time)| format!("{what} {}", seconds(*time)));
             facts.push(("Times", times.collect::<Vec<_>>().join(", ")));
         }
+        if !self.times.iter().any(|(what, _)| what == TRAINING) {
+            let why = "not known here: a model's file is the same for the same seed, and has no times";
+            facts.push(("Training time", format!("{why}; dkae fit --report shows it")));
+        }
         facts.iter().map(|(name, text)| format!("<dt>{name}</dt><dd>{}</dd>", escape(text))).collect()
     }
 }
@@ -198,6 +202,9 @@ fn thousands(value: usize) -> String {
 
 fn seconds(time: Duration) -> String {
     let s = time.as_secs();
+    if time < Duration::from_millis(50) {
+        return "under 0.1 s".into();
+    }
     if s < 100 { format!("{:.1} s", time.as_secs_f64()) } else { format!("{} min {} s", s / 60, s % 60) }
 }
 
@@ -210,5 +217,6 @@ mod tests {
         assert_eq!([thousands(999), thousands(3500), thousands(14000)], ["999", "3500", "14\u{202f}000"]);
         assert_eq!(seconds(Duration::from_millis(1234)), "1.2 s");
         assert_eq!(seconds(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(seconds(Duration::from_millis(4)), "under 0.1 s");
     }
 }

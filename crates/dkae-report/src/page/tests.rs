@@ -37,7 +37,7 @@ fn about<T>(table: &Table, recipe: Recipe, work: impl FnOnce(&Subject) -> T) -> 
     let kernel = recipe.kernel(&rows, None, &Silent).unwrap();
     let priors = kernel.priors(&rows, &Silent).unwrap();
     let model = recipe.train(&source, &rows, &kernel, priors.as_ref(), None, &mut ()).unwrap();
-    let times = [("training".to_owned(), Duration::from_millis(1500))];
+    let times = [(TRAINING.to_owned(), Duration::from_millis(1500))];
     let subject = Subject {
         name: "</title><b>rows</b>",
         model: &model,
@@ -72,7 +72,13 @@ fn table() -> Table {
 #[test]
 fn the_same_model_gives_the_same_page_and_it_has_every_section() {
     let settings = Report { prices: vec![1.0], ..Report::default() };
-    let (a, b) = (page(&digits(300), &settings).html().unwrap(), page(&digits(300), &settings).html().unwrap());
+    let made = || {
+        let mut page = page(&digits(300), &settings);
+        // Times are what they are; all else is the same.
+        page.summary.times.iter_mut().for_each(|(_, time)| *time = Duration::from_millis(1500));
+        page.html().unwrap()
+    };
+    let (a, b) = (made(), made());
     assert_eq!(a, b);
     for id in ["summary", "training", "map", "walks", "denoising", "kernels", "worst", "misaligned-rows"] {
         assert!(a.contains(&format!("id=\"{id}\"")), "{id}");
@@ -81,7 +87,7 @@ fn the_same_model_gives_the_same_page_and_it_has_every_section() {
         "accuracy of a linear SVM on codes",
         "on inputs",
         "to the ideal kernel",
-        "training 1.5 s",
+        "training 1.5 s, encoding 300 rows 1.5 s, fitting both linear SVMs 1.5 s",
         "validation, 45 rows",
     ] {
         assert!(a.contains(words), "{words}");
@@ -89,6 +95,18 @@ fn the_same_model_gives_the_same_page_and_it_has_every_section() {
     // Places of the template that were not filled; numbers of the text that are none.
     let text = a.split("<script").next().unwrap();
     assert!(!text.contains("{{") && !text.contains(">NaN"));
+}
+
+#[test]
+fn without_the_time_of_training_the_page_says_where_it_is_shown() {
+    let (known, unknown) = about(&table(), quick(), |subject| {
+        let settings = Report { prices: vec![1.0], ..Report::default() };
+        let html = |times| settings.gather(&Subject { times, ..*subject }, &Silent).unwrap().html().unwrap();
+        (html(subject.times), html(&[("reading".to_owned(), Duration::from_millis(300))]))
+    });
+    assert!(known.contains("<dd>training 1.5 s, encoding") && !known.contains("Training time"));
+    assert!(unknown.contains("<dd>reading 0.3 s, encoding") && unknown.contains("<dt>Training time</dt>"));
+    assert!(unknown.contains("dkae fit --report shows it"));
 }
 
 #[test]

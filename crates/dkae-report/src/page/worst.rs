@@ -2,6 +2,10 @@
 //!
 //! A row's alignment is the cosine between its row of P and its row of C, over the rows on the page; a row with a low
 //! one has other neighbours among the codes than the prior gives it.
+//!
+//! The nearest row is, by either kernel, the one of the largest cosine k(x, y) / sqrt(k(x, x) k(y, y)). The entry itself
+//! would call the row with the largest diagonal nearest to all: the longest code, the longest row of a linear kernel, the
+//! row that a cluster kernel is surest of.
 
 use dkae::kernel::Prior;
 use dkae::math::{gemm, threads};
@@ -70,7 +74,7 @@ impl Worst {
             .iter()
             .map(|&i| {
                 let error = f64::from(errors[i]);
-                [held.name(i, false), short(error), format!("{:.1}", error / mean_error.max(f64::MIN_POSITIVE))]
+                [held.name(i, false), short(error), times(error / mean_error.max(f64::MIN_POSITIVE))]
             })
             .collect();
         let reconstructed_still = reconstructed_still + &named_table(["", "squared error", "times the mean"], &lines);
@@ -124,7 +128,8 @@ impl Page {
         }
         format!(
             "<h3>Most misaligned rows</h3>\n<p>The alignment of a row is the cosine between its similarities by the prior \
-             and by codes. These rows have the lowest. {}</p>\n<div class=\"still\">{}</div>\n\
+             and by codes. These rows have the lowest. The nearest row is the one of the largest cosine, whatever the lengths \
+             of rows and codes. {}</p>\n<div class=\"still\">{}</div>\n\
              <div class=\"live\" hidden><div id=\"misaligned-rows\" class=\"cards\"></div></div>",
             self.neighbours_text(),
             self.worst.misaligned_still
@@ -143,6 +148,11 @@ impl Page {
     }
 }
 
+/// How many times the mean; next to a row that is far worse than all others there may be little of it.
+fn times(share: f64) -> String {
+    if share < 0.095 { short(share) } else { format!("{share:.1}") }
+}
+
 /// The `count` least aligned rows.
 pub(super) fn misaligned(
     prior: &dyn Prior,
@@ -154,6 +164,7 @@ pub(super) fn misaligned(
     let all: Vec<usize> = (0..n).collect();
     let length = |code: ArrayView1<f32>| code.iter().map(|v| v * v).sum::<f32>().sqrt();
     let lengths: Vec<f32> = codes.rows().into_iter().map(length).collect();
+    let roots = roots(prior, n);
     let mut found = Vec::with_capacity(n);
     for rows in all.chunks(BLOCK) {
         if progress.stop() {
@@ -169,16 +180,31 @@ pub(super) fn misaligned(
             };
             let norm = dot(p, p).sqrt() * dot(c, c).sqrt();
             let alignment = if norm > 0.0 { dot(p, c) / norm } else { 0.0 };
-            // By direction, or the longest code would be most like every row. The prior may make many rows equally like
-            // this one, as the ideal kernel does with a class: of those the nearest by codes.
-            let cosine = |j: usize| if lengths[j] > 0.0 { c[j] / lengths[j] } else { 0.0 };
-            let by_prior = nearest(n, row, |j| (p[j], cosine(j)));
-            found.push(Misaligned { row, alignment, by_prior, by_codes: nearest(n, row, |j| (cosine(j), 0.0)) });
+            // The length of the row itself is the same for all others.
+            let cosine = |entry: f32, length: f32| if length > 0.0 { entry / length } else { 0.0 };
+            let by_code = |j: usize| cosine(c[j], lengths[j]);
+            // The prior may make many rows equally like this one, as the ideal kernel does with a class: of those the
+            // nearest by codes.
+            let by_prior = nearest(n, row, |j| (cosine(p[j], roots[j]), by_code(j)));
+            found.push(Misaligned { row, alignment, by_prior, by_codes: nearest(n, row, |j| (by_code(j), 0.0)) });
         }
     }
     found.sort_by(|a, b| a.alignment.total_cmp(&b.alignment).then(a.row.cmp(&b.row)));
     found.truncate(count);
     Ok(found)
+}
+
+/// Roots of the diagonal of the prior: lengths of the rows in its feature space. A given matrix may have a diagonal that
+/// cannot be that, zeros or negative numbers; then all count as one, and its entries are compared as they are.
+fn roots(prior: &dyn Prior, n: usize) -> Vec<f32> {
+    let mut entry = Array2::zeros((1, 1));
+    let diagonal = (0..n).map(|i| {
+        prior.block(&[i], &[i], entry.view_mut());
+        entry[[0, 0]]
+    });
+    let diagonal: Vec<f32> = diagonal.collect();
+    let lengths = diagonal.iter().all(|&v| v >= 0.0) && diagonal.iter().any(|&v| v > 0.0);
+    diagonal.into_iter().map(|v| if lengths { v.sqrt() } else { 1.0 }).collect()
 }
 
 /// The place of the most like, but for the row itself.
@@ -217,5 +243,28 @@ mod tests {
         let found = misaligned(&prior, codes.view(), 4, &Silent).unwrap();
         let by_codes = |row: usize| found.iter().find(|m| m.row == row).map(|m| m.by_codes);
         assert_eq!((by_codes(0), by_codes(1)), (Some(1), Some(0)));
+    }
+
+    /// Row 0 lies in the direction of row 1, but row 2 is so long that its inner product is the largest with every row.
+    #[test]
+    fn the_nearest_by_the_prior_is_that_of_the_largest_cosine_where_the_diagonal_varies() {
+        let x = ndarray::array![[1.0f32, 0.0], [0.9, 0.1], [50.0, 50.0], [0.1, 1.0]];
+        let codes = ndarray::array![[1.0f32, 0.0], [0.0, 1.0], [1.0, 0.5], [0.5, 1.0]];
+        let (prior, _) = Precomputed::new(x.dot(&x.t())).unwrap();
+        let found = misaligned(&prior, codes.view(), 4, &Silent).unwrap();
+        let by_prior = |row: usize| found.iter().find(|m| m.row == row).map(|m| m.by_prior);
+        assert_eq!([by_prior(0), by_prior(1)], [Some(1), Some(0)]);
+        // Row 3 is at 40 degrees to row 2 and at 78 to row 1.
+        assert_eq!(by_prior(3), Some(2));
+    }
+
+    #[test]
+    fn a_matrix_with_nothing_on_its_diagonal_is_taken_by_its_entries() {
+        let p = ndarray::array![[0.0f32, 0.2, 0.9], [0.2, 0.0, 0.4], [0.9, 0.4, 0.0]];
+        let codes = ndarray::array![[1.0f32, 0.0], [0.9, 0.1], [0.0, 1.0]];
+        let (prior, _) = Precomputed::new(p).unwrap();
+        let found = misaligned(&prior, codes.view(), 3, &Silent).unwrap();
+        let by_prior = |row: usize| found.iter().find(|m| m.row == row).map(|m| m.by_prior);
+        assert_eq!([by_prior(0), by_prior(1), by_prior(2)], [Some(2), Some(2), Some(0)]);
     }
 }
