@@ -365,6 +365,11 @@ try {
   const named = data.kernels && await tab.evaluate("document.querySelector('#kernel-text').textContent");
   check(!data.kernels || /row \d+.* and row \d+/.test(named) && /Prior: /.test(named) && /Codes: /.test(named), `the pair and both values are named: ${named}`);
 
+  // Cards side by side begin at one height, whatever the length of their names.
+  const cards = await tab.evaluate(`[...document.querySelectorAll('.card')].map((card) => card.getBoundingClientRect().y + scrollY)
+    .map((y, i) => [y, document.querySelectorAll('.card')[i].firstElementChild.getBoundingClientRect().y + scrollY - y])`);
+  check(cards.length > 5 && cards.every(([, inner]) => Math.abs(inner - cards[0][1]) < 0.6), `cards begin at their top: ${cards.map(([, inner]) => inner)}`);
+
   // Worst rows lead to the map.
   for (const list of data.kernels ? ['worst-rows', 'misaligned-rows'] : ['worst-rows']) {
     const name = await tab.evaluate(`document.querySelector('#${list} .card:nth-child(3) .title').textContent`);

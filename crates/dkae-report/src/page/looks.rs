@@ -399,8 +399,7 @@ impl<'a> Looks<'a> {
         let last = names.pop().unwrap_or_default();
         let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
         format!(
-            " Of {names} it runs over the middle 98 % of the values: single ones lie so far out that of all others nothing \
-             would be seen."
+            " Of {names} it ends before single values that lie so far out that nothing would be seen of all others."
         )
     }
 
@@ -543,7 +542,7 @@ pub(super) mod tests {
         let train: Vec<usize> = (0..100).collect();
         let mut looks = Looks::new(&model, &Source::from(&table), &train).unwrap();
         let text = looks.about_values();
-        assert!(text.contains(" Of feature 2 it runs over the middle 98 % of the values"), "{text}");
+        assert!(text.contains(" Of feature 2 it ends before single values"), "{text}");
         let rows = Raw::of(&Source::from(&table), model.preparation(), &[7]).unwrap();
         looks.add(Given::Rows(&rows), &Choice::Same(vec![0, 1])).unwrap();
         let (Legend::Features { low, high, .. }, _) = looks.finish() else { panic!("not pictures") };

@@ -9,6 +9,7 @@ use super::figures::percent;
 use super::looks::{Choice, Given, Looks};
 use super::pack::{Packed, level, range};
 use super::rows::Held;
+use super::statistics::near_ends;
 use super::{Page, Report, decode};
 use crate::Result;
 use crate::scatter;
@@ -36,6 +37,9 @@ pub(super) struct Map {
     /// Rows that are drawn when it stands still.
     #[serde(skip)]
     pub drawn: usize,
+    /// Rows that lie beyond the part that is shown.
+    #[serde(skip)]
+    pub beyond: usize,
 }
 
 impl Report {
@@ -55,10 +59,14 @@ impl Report {
         points.slice_mut(s![.., ..axes]).assign(&scores.slice(s![.., ..axes]));
         let padded = |axis: usize| {
             let (low, high) = range(points.column(axis).iter().map(|&v| f64::from(v)));
+            // A row far from all others would leave one dot of them.
+            let (low, high) = near_ends(points.column(axis).to_vec(), (low as f32, high as f32));
+            let (low, high) = (f64::from(low), f64::from(high));
             let rim = 0.06 * (high - low);
             (low - rim, high + rim)
         };
         let [x0, x1, y0, y1] = widened(padded(0), padded(1));
+        let beyond = at_the_rim(&mut points, [(x0, x1), (y0, y1)]);
         let side = self.grid;
         let along = |i: usize, low: f64, high: f64| low + (high - low) * i as f64 / (side - 1) as f64;
         let mut places = Array2::zeros((side * side, scores.ncols()));
@@ -87,6 +95,7 @@ impl Report {
             grid,
             still: still.svg().to_owned(),
             drawn: shown,
+            beyond,
         };
         Ok((map, varying))
     }
@@ -103,10 +112,15 @@ impl Page {
         } else {
             " Colour and shape show the class, which training did not see unless the kernel is made of labels."
         };
+        let beyond = match self.map.beyond {
+            0 => String::new(),
+            1 => " One row lies far beyond all others, and is drawn at the rim.".into(),
+            n => format!(" {n} rows lie far beyond all others, and are drawn at the rim."),
+        };
         if self.summary.code_width == 1 {
             return format!(
                 "The codes of {parts} rows. A code is one number, so all lie on a line, and the decoder makes the same of \
-                 all points above each other.{classes}"
+                 all points above each other.{beyond}{classes}"
             );
         }
         let sees = if a + b < 0.9995 {
@@ -118,7 +132,7 @@ impl Page {
         let (a, b) = (percent(a), percent(b));
         format!(
             "The codes of {parts} rows on their first two principal components, which carry {a} and {b} of the \
-             variance{sees}.{classes}"
+             variance{sees}.{beyond}{classes}"
         )
     }
 
@@ -128,6 +142,20 @@ impl Page {
             (_, all) => format!("{all} rows are drawn."),
         }
     }
+}
+
+/// Brings points beyond the part that is shown to its rim, where they can be seen; how many there were.
+fn at_the_rim(points: &mut Array2<f32>, ends: [(f64, f64); 2]) -> usize {
+    let mut beyond = 0;
+    for mut point in points.rows_mut() {
+        let before = point.to_owned();
+        for (value, (low, high)) in point.iter_mut().zip(ends) {
+            let rim = 0.02 * (high - low);
+            *value = value.clamp((low + rim) as f32, (high - rim) as f32);
+        }
+        beyond += usize::from(point != before);
+    }
+    beyond
 }
 
 /// The part of the plane that is shown: what the rows need, made as wide for its height as a screen shows it.
@@ -203,6 +231,46 @@ mod tests {
         let (found, wanted) = (values(looks), values(wanted));
         assert_eq!(found.len(), 9 * 4);
         assert!(found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-3), "{found:?} {wanted:?}");
+    }
+
+    #[test]
+    fn a_row_far_from_all_others_stands_at_the_rim_and_leaves_them_their_room() {
+        let mut points = Array2::from_shape_fn((50, 2), |(i, j)| ((i * (7 + j)) % 50) as f32);
+        let (whole, ends) = (points.clone(), [(-3.0, 52.0), (-3.0, 52.0)]);
+        assert_eq!((at_the_rim(&mut points, ends), &points), (0, &whole));
+        points[[3, 0]] = 1e9;
+        assert_eq!(at_the_rim(&mut points, ends), 1);
+        assert!((50.0..52.0).contains(&points[[3, 0]]) && points[[3, 1]] == whole[[3, 1]]);
+
+        let x = Array2::from_shape_fn((60, 3), |(i, j)| ((i * (7 + 3 * j) + j * j) % (11 + j)) as f32);
+        let model = model(Shape::Vector, x.view());
+        let mut far = x.clone();
+        far[[17, 1]] = 1e7;
+        let table = Table { x, ..Table::default() };
+        let codes = encode(&model, model.preparation().apply(table.x.view()).unwrap().view()).unwrap();
+        let pca = Pca { components: 2, ..Pca::default() }.fit(codes.view()).unwrap();
+        let rows: Vec<usize> = (0..60).collect();
+        let spread = |x: &Array2<f32>| {
+            let prepared = model.preparation().apply(x.view()).unwrap();
+            let codes = encode(&model, prepared.view()).unwrap();
+            let held = Held {
+                parts: vec![(2, 60)],
+                raw: Raw::Dense(x.clone()),
+                x: prepared,
+                numbers: (0..60).collect(),
+                labels: Vec::new(),
+                classes: Vec::new(),
+            };
+            let mut looks = Looks::new(&model, &Source::from(&table), &rows).unwrap();
+            let map = Report { grid: 3, ..Report::default() }.map(&model, &pca, codes.view(), &held, &mut looks);
+            let map = map.unwrap().0;
+            let mut levels = map.x.read_u16s();
+            levels.sort_unstable();
+            (levels[50] - levels[10], map.beyond)
+        };
+        let ((usual, none), (with_far, one)) = (spread(&table.x), spread(&far));
+        assert_eq!((none, one), (0, 1));
+        assert!(with_far > usual / 2, "{with_far} of {usual}");
     }
 
     #[test]
