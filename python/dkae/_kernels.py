@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from . import _core
-from ._base import Rows, check_number
+from ._base import Rows, check_number, take_rows
 
 if TYPE_CHECKING:
     from ._pck import PCK
@@ -86,7 +86,7 @@ def given_pck(kernel: Any) -> PCK | None:
     return kernel if isinstance(kernel, PCK) else None
 
 
-def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
+def fitted_pck(kernel: Any, X: Rows, listener: _core._Listener | None = None) -> PCK | None:
     """The PCK that `kernel` is: as it is when it was fitted, else a copy fitted on `X`; None when it is none.
 
     scikit-learn's `clone` makes estimators among parameters unfitted; `sklearn.frozen.FrozenEstimator` keeps one.
@@ -94,7 +94,8 @@ def fitted_pck(kernel: Any, X: Rows) -> PCK | None:
     pck = given_pck(kernel)
     if pck is None or is_fitted(pck):
         return pck
-    return clone(pck).fit(X)
+    pck = clone(pck)
+    return pck._learn(take_rows(pck, X, reset=True, least=2), listener)
 
 
 def is_fitted(pck: PCK) -> bool:

@@ -152,7 +152,11 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self : PCK
         """
         X = take_rows(self, X, reset=True, least=2, accept_sparse=True)
-        kernel = _core.Kernel(json.dumps(self._spec(len(X))), X)
+        return self._learn(X)
+
+    def _learn(self, X: Rows, listener: _core._Listener | None = None) -> Self:
+        """The fit itself; `listener` hears how far it is."""
+        kernel = _core.Kernel(json.dumps(self._spec(len(X))), X, listener=listener)
         self.kernel_ = kernel
         self.n_mixtures_, self.n_converged_, iterations = kernel.mixtures() or (0, 0, 0)
         self.n_iter_ = -(-iterations // self.n_mixtures_)

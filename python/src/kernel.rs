@@ -114,12 +114,20 @@ pub fn spec(json: &str) -> Result<KernelSpec> {
 
 #[pymethods]
 impl Kernel {
-    /// Fits the kernel that `spec` (JSON) describes on rows.
+    /// Fits the kernel that `spec` (JSON) describes on rows; `listener` hears how far it is.
     #[new]
-    #[pyo3(signature = (spec, x, of_prepared = false))]
-    fn new(py: Python<'_>, spec: &str, x: PyReadonlyArray2<f32>, of_prepared: bool) -> PyResult<Self> {
+    #[pyo3(signature = (spec, x, of_prepared = false, listener = None))]
+    fn new(
+        py: Python<'_>,
+        spec: &str,
+        x: PyReadonlyArray2<f32>,
+        of_prepared: bool,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let x = x.as_array();
-        watched(py, Hooks::default(), |watch| Kernel::fit(&self::spec(spec)?, x, of_prepared, watch))
+        watched(py, Hooks { listener, ..Hooks::default() }, |watch| {
+            Kernel::fit(&self::spec(spec)?, x, of_prepared, watch)
+        })
     }
 
     /// The kernel between rows.

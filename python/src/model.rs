@@ -58,6 +58,8 @@ struct Fit<'a> {
     start: Option<&'a Model>,
     /// Settings of the training as they were asked for, where these rows or this call made others of them.
     asked: serde_json::Map<String, serde_json::Value>,
+    /// What the package keeps in the file for itself.
+    caller: serde_json::Value,
 }
 
 impl Fit<'_> {
@@ -67,7 +69,8 @@ impl Fit<'_> {
         given: Option<Taken>,
         watch: &Watch,
     ) -> Result<(Model, Option<Kernel>, Vec<String>)> {
-        let recipe = self.recipe.seeded();
+        // The package gives the kernel a seed of its own.
+        let recipe = Recipe { kernel: self.recipe.kernel.clone(), ..self.recipe.seeded() };
         let (given, warnings) = match given {
             Some(given) => given.check(x.nrows()).map(|(source, warnings)| (Some(source), warnings))?,
             None => (None, Vec::new()),
@@ -133,6 +136,7 @@ impl Fit<'_> {
             Some(Source::Function) => "a Python function".into(),
             None => "none".into(),
         };
+        about.caller = self.caller.clone();
         about.shape = self.shape;
         about.names = self.names.clone();
         about.figures = figures;
@@ -163,9 +167,11 @@ fn shape(picture: Option<(usize, usize, usize)>) -> Shape {
 #[pymethods]
 impl Model {
     /// Fits on rows. `recipe` is JSON; `prior`, when given, is used instead of its kernel; `start` is a model to go on
-    /// from; `asked` (JSON) are settings of the training that the file is to have in place of the recipe's. Gives the model, the kernel it fitted or was given, and what the user should know.
+    /// from; `asked` (JSON) are settings of the training that the file is to have in place of the recipe's; `caller` (JSON)
+    /// is what [`caller`](Self::caller) gives back. Gives the model, the kernel it fitted or was given, and what the user
+    /// should know.
     #[staticmethod]
-    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step, asked = "{}"))]
+    #[pyo3(signature = (x, recipe, prior, picture, names, start, listener, every_step, asked = "{}", caller = "null"))]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(
         py: Python<'py>,
@@ -178,12 +184,14 @@ impl Model {
         listener: Option<Py<PyAny>>,
         every_step: bool,
         asked: &str,
+        caller: &str,
     ) -> PyResult<(Model, Option<Kernel>, Vec<String>)> {
         let odd = |e: serde_json::Error| to_python(Error::setting("parameters", e.to_string()));
-        let (recipe, asked): (Recipe, _) =
-            (serde_json::from_str(recipe).map_err(odd)?, serde_json::from_str(asked).map_err(odd)?);
+        let recipe: Recipe = serde_json::from_str(recipe).map_err(odd)?;
+        let asked = serde_json::from_str(asked).map_err(odd)?;
+        let caller = serde_json::from_str(caller).map_err(odd)?;
         let (source, kernel) = prior::take(&prior, py);
-        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get), asked };
+        let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get), asked, caller };
         let x = x.as_array();
         watched(py, Hooks { listener, every_step, kernel }, |watch| fit.run(x, source, watch))
     }
@@ -292,6 +300,11 @@ impl Model {
     /// The recipe it was made by, as JSON.
     fn settings(&self) -> String {
         self.model.about().settings.to_string()
+    }
+
+    /// What the package keeps in the file for itself, as JSON; `null` in files of others.
+    fn caller(&self) -> String {
+        self.model.about().caller.to_string()
     }
 
     /// The kernel in words.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import pkgutil
+import re
 import subprocess
 import sys
 import warnings
+from importlib.metadata import requires
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -66,6 +68,20 @@ def test_users_of_the_types_are_checked(tmp_path):
     assert '"int"' in revealed[2] or "builtins.int" in revealed[2], done.stdout
     assert "ndarray" in revealed[3], done.stdout
     assert done.stdout.count("error:") == 2 and "n_codes" in done.stdout and '"save"' in done.stdout, done.stdout
+
+
+def test_the_package_is_small_and_needs_no_torch():
+    files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    # Packed into a wheel it is less than half of that.
+    assert 1e6 < sum(path.stat().st_size for path in files) < 1e7
+    needed = [requirement for requirement in requires("dkae") or [] if "extra" not in requirement]
+    assert sorted(
+        re.split(r"\W", requirement.replace("scikit-learn", "scikit_learn"))[0] for requirement in needed
+    ) == [
+        "numpy",
+        "scikit_learn",
+        "scipy",
+    ]
 
 
 def test_importing_is_light():

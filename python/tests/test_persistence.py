@@ -85,6 +85,75 @@ def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
     assert pickle.loads(pickle.dumps(model)).score(x) == model.score(x)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kernel": "rbf", "kernel_params": {"gamma": 0.3}},
+        {"kernel": "rbf", "kernel_params": {"sigma": 1.7}},
+        # 40 rows have mixtures of up to 20 components.
+        {"kernel": "pck", "kernel_params": None},
+        {"kernel": "pck", "kernel_params": {"n_restarts": 2, "max_components": 25, "random_state": 5}},
+        {"kernel": "poly", "kernel_params": {"gamma": 0.1}},
+        {"kernel": "linear", "hidden": None, "n_codes": None},
+        {"kernel": "linear", "hidden": (7, 6), "n_codes": 3, "image_shape": (1, 5, 1)},
+        {"kernel": "linear", "learning_rate": 0.003, "weight_decay": 0.07, "lam": 0.3, "validation_fraction": 0.3},
+        {"kernel": "linear", "patience": 3, "batch_size": 11, "max_steps": 12, "pretrain_steps": 0, "random_state": 99},
+        {"kernel": "linear", "activation": "tanh", "code_activation": "sigmoid", "output_activation": "linear"},
+        {"kernel": "linear", "tied": False, "noise": "mask:0.15", "scale": "unit-all"},
+    ],
+    ids=str,
+)
+def test_every_parameter_comes_back_as_it_was_given(given, tmp_path, blobs):
+    x = blobs[0][:40]
+    model = DKAE(**{"hidden": (8,), "n_codes": 3, "max_steps": 5, "pretrain_steps": 2, **given}).fit(x)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    assert loaded.get_params() == model.get_params()
+    loaded.fit(x).save(tmp_path / "again.dkae")
+    assert (tmp_path / "again.dkae").read_bytes() == (tmp_path / "my.dkae").read_bytes()
+
+
+def test_what_rows_made_of_a_kernel_is_beside_what_was_asked_for(tmp_path, blobs):
+    x = blobs[0][:40]
+    quick = {"hidden": (8,), "n_codes": 3, "max_steps": 5, "pretrain_steps": 2}
+    model = DKAE(**quick, kernel=PCK(n_restarts=2)).fit(x)
+    model.save(tmp_path / "my.dkae")
+    assert "G 20" in model.kernel_description_
+    assert DKAE.load(tmp_path / "my.dkae").kernel.max_components == 30
+    # Numbers of NumPy are numbers; a random state is told by the seed that came of it.
+    chance = {"n_restarts": np.int64(2), "floor": np.float32(0.5), "random_state": np.random.RandomState(3)}
+    model = DKAE(**quick, kernel="pck", kernel_params=chance).fit(x)
+    model.save(tmp_path / "my.dkae")
+    told = DKAE.load(tmp_path / "my.dkae")
+    assert told.kernel_params["n_restarts"] == 2 and told.kernel_params["floor"] == 0.5
+    np.testing.assert_array_equal(told.fit(x).transform(x), model.transform(x))
+
+
+def test_a_kernel_with_a_name_may_have_a_seed_of_its_own(blobs, small):
+    x, _ = blobs
+
+    def prior(**params):
+        settings = {**small, "kernel": "pck", "kernel_params": {"n_restarts": 2, **params}, "random_state": 3}
+        return DKAE(**settings).fit(x).prior_kernel(x[:9])
+
+    np.testing.assert_array_equal(prior(), prior(random_state=3))
+    assert np.abs(prior() - prior(random_state=4)).max() > 0
+
+
+def test_steps_of_all_calls_are_counted_alike_in_a_file(tmp_path, blobs, small):
+    x, _ = blobs
+    model = DKAE(**{**small, "pretrain_steps": 2, "max_steps": 600}).fit(x)
+    # The first record of a call, at step 1 or 3, may be beyond the last of the call before, and would seem to go on.
+    for more in (2, 600, 1):
+        model.partial_fit(x, steps=more)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    np.testing.assert_array_equal(loaded.history_["step"], model.history_["step"])
+    for one in (model, loaded):
+        one.partial_fit(x, steps=2)
+    np.testing.assert_array_equal(loaded.history_["step"], model.history_["step"])
+
+
 def test_files_tell_what_was_asked_for_rather_than_what_few_rows_made_of_it(tmp_path, blobs, small):
     x, _ = blobs
     model = DKAE(**{**small, "batch_size": 5000}).fit(x).partial_fit(x, steps=3)
@@ -170,6 +239,9 @@ def test_a_kernel_that_cannot_be_made_again_is_not_replaced(spec, description, k
         lambda about: about["settings"].update(split=[1]),
         lambda about: about["settings"]["train"].update({"lambda": "x"}),
         lambda about: about["settings"]["train"].update(noise={}),
+        lambda about: about.update(caller={"given": {}, "calls": []}),
+        lambda about: about.update(caller=[1]),
+        lambda about: about["caller"].update(calls=["x"]),
     ],
 )
 def test_settings_that_are_not_understood_are_refused_with_the_files_name(odd, tmp_path, blobs, small):

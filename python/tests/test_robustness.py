@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dkae
 from common import run_python
@@ -184,6 +186,24 @@ def test_values_that_float32_merges_are_warned_of(blobs):
         DKAE(**QUICK, kernel="linear").fit(np.c_[x, np.full(len(x), 1e9)])
 
 
+def test_the_warning_of_merged_values_names_what_helps(blobs):
+    x = 1e8 + blobs[0].astype(np.float64)
+    plain = DKAE(**QUICK, kernel="rbf")
+    with pytest.warns(UserWarning, match=r"subtract their mean first \(StandardScaler does\)") as warned:
+        plain.fit(x)
+    assert warned[0].filename == __file__
+    # Values differ by a few, and float32 has steps of 8 there.
+    assert len(np.unique(plain.transform(x), axis=0)) < 50
+    helped = make_pipeline(StandardScaler(), DKAE(**QUICK, kernel="rbf"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        codes = helped.fit_transform(x)
+    assert len(np.unique(codes, axis=0)) == len(x)
+    with pytest.warns(UserWarning, match=r"subtract their mean first \(StandardScaler does\)") as warned:
+        PCK(n_restarts=1).fit(x)
+    assert warned[0].filename == __file__
+
+
 def test_a_matrix_that_is_no_kernel_is_warned_of(blobs):
     x, _ = blobs
     with pytest.warns(UserWarning, match="K: the kernel matrix is not positive semi-definite"):
@@ -346,6 +366,11 @@ def test_the_progress_bar_fits_the_window_and_its_encoding(columns, encoding, bl
     counts = [line for line in lines if line[:1].isalpha() and "/2900" in line]
     assert lines[1].startswith("fitting the kernel") and counts, lines[:5]
     assert len(calls) == 404 and len(lines) < 200
+    # An estimator that is not fitted yet is counted as well.
+    given = Terminal()
+    monkeypatch.setattr("sys.stderr", given)
+    DKAE(**QUICK, kernel=PCK(n_restarts=100), verbose=1).fit(blobs[0])
+    assert "/2900" in given.text, given.text
     quiet = Terminal()
     monkeypatch.setattr("sys.stderr", quiet)
     DKAE(**QUICK, kernel="linear", verbose=1).fit(blobs[0])

@@ -148,6 +148,7 @@ pub fn start(bench: &Bench) -> Result<PathBuf> {
             rows: 0,
             figures: Default::default(),
             history: Vec::new(),
+            caller: serde_json::Value::Null,
         };
         Ok(Model::new(Autoencoder::new(paper_network(), SEED)?, about).save(path)?)
     })

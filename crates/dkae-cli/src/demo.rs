@@ -8,6 +8,7 @@ use dkae::kernel::{KernelSpec, Pck};
 use dkae::progress::Silent;
 use dkae::recipe::{Recipe, Source};
 use dkae::train::{Length, Trainer};
+use dkae_report::page::TRAINING;
 use serde_json::{Value, json};
 
 use crate::fit::summary;
@@ -41,7 +42,7 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let mut times = vec![("kernel".to_owned(), since.elapsed())];
     let since = Instant::now();
     let model = recipe.train(&source, &prepared, &kernel, priors.as_ref(), None, &mut screen.training())?;
-    times.push(("training".to_owned(), since.elapsed()));
+    times.push((TRAINING.to_owned(), since.elapsed()));
     model.save(&flags.output)?;
     let [_, page, svg, png] = flags.files();
     let figures = [svg, png];

@@ -12,6 +12,7 @@ use dkae::math::check;
 use dkae::net::Model;
 use dkae::recipe::{Recipe, Source};
 use dkae::train::Checkpoint;
+use dkae_report::page::TRAINING;
 use ndarray::{Array2, Axis};
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ fn fit(
     let start = Instant::now();
     let mut observer = screen.training();
     let model = recipe.train(source, &prepared, &kernel, priors.as_ref(), checkpoint, &mut observer)?;
-    times.push(("training".into(), start.elapsed()));
+    times.push((TRAINING.into(), start.elapsed()));
     model.save(files.output)?;
     if let Some(checkpoint) = checkpoint {
         checkpoint.remove()?;

@@ -103,3 +103,53 @@ fn a_page_without_labels_and_without_a_kernel_has_what_remains() {
         assert!(!html.contains("linear SVM"), "{model}");
     }
 }
+
+/// Strips of 4 x 200 pixels: a wave whose place and pace are the class.
+#[test]
+fn strips_are_drawn_so_that_they_can_be_seen() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let rows = 300u32;
+    let mut idx = vec![0, 0, 8, 3];
+    [rows, 200, 4].iter().for_each(|n| idx.extend(n.to_be_bytes()));
+    for i in 0..rows {
+        let (class, shift) = (i % 3, f64::from(i * 7 % 40));
+        idx.extend((0..800).map(|at| {
+            let (x, y) = (at % 4, at / 4);
+            let wave = (f64::from(y) + shift) / f64::from(10 + 12 * class);
+            (127.0 + 100.0 * wave.sin() + f64::from(x * (i % 5))) as u8
+        }));
+    }
+    std::fs::write(folder.path().join("strips.idx"), idx).unwrap();
+    let names: String = (0..rows).map(|i| ["slow\n", "quick\n", "quicker\n"][i as usize % 3]).collect();
+    std::fs::write(folder.path().join("names.txt"), names).unwrap();
+    let fit = ["fit", "strips.idx", "--labels-file", "names.txt", "--layers", "60,30", "-o", "m.dkae", "--report"];
+    done(folder.path(), &[&fit[..], &QUICK].concat());
+    let page = folder.path().join("m.html");
+    check(&chromium, &page, "strips.idx");
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("Pictures of 4 x 200 pixels would be strips: they are drawn wider"));
+}
+
+/// One row whose sum is a million times that of any other.
+#[test]
+fn a_value_far_from_all_others_leaves_their_bars_to_be_seen() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(clouds(folder.path(), 400)).unwrap();
+    let sum = |i: usize| if i % 100 == 50 { 2.5e7 } else { 10.0 + (i * 37 % 101) as f64 };
+    let lines = text.lines().enumerate().map(|(i, line)| match i {
+        0 => format!("sum,{line}\n"),
+        i => format!("{},{line}\n", sum(i)),
+    });
+    std::fs::write(folder.path().join("sums.csv"), lines.collect::<String>()).unwrap();
+    let fit = ["fit", "sums.csv", "--label", "kind", "-o", "m.dkae", "--report"];
+    done(folder.path(), &[&fit[..], &QUICK].concat());
+    let page = folder.path().join("m.html");
+    let said = check(&chromium, &page, "sums.csv");
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("Of sum it ends before single values"), "the text says so");
+    // At least one of the far rows is held out, and is among the worst.
+    let arrows = said.lines().find_map(|line| line.strip_prefix("arrows: ")).and_then(|n| n.parse::<usize>().ok());
+    assert!(arrows.is_some_and(|n| n > 0), "{arrows:?}");
+}

@@ -18,6 +18,14 @@ fn a_page_has_the_models_name_unless_told_otherwise_and_machines_are_told_it() {
     assert!(first.contains("training ") && first.contains("<dt>Times</dt>"), "times are shown");
     let report = "report m.dkae clouds.csv --label kind -o again.html --json";
     let again: serde_json::Value = serde_json::from_str(&done(folder.path(), report)).unwrap();
+    // How long training took is not in the model; the page says what it did itself, and where the other is shown.
+    let page = std::fs::read_to_string(folder.path().join("again.html")).unwrap();
+    let times = page.split("<dt>Times</dt><dd>").nth(1).and_then(|rest| rest.split("</dd>").next()).unwrap();
+    for what in ["reading ", "fitting the kernel again ", "measuring ", "encoding 200 rows ", "both linear SVMs "] {
+        assert!(times.contains(what), "{what}: {times}");
+    }
+    assert!(page.contains("<dt>Training time</dt>") && page.contains("dkae fit --report"));
+    assert!(!first.contains("<dt>Training time</dt>"));
     // Measured again from the model and the rows alone.
     for name in ["train.reconstruction", "validation.code", "test.codes-to-ideal", "test.prior-to-ideal"] {
         let of = |v: &serde_json::Value| v["figures"][name].as_f64().unwrap();

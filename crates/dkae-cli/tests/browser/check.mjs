@@ -303,6 +303,32 @@ try {
     await changes(['#map-canvas'], () => tab.key(' '), 'the space bar again');
   }
 
+  // Pictures can be seen whole; a value beyond the end of its bar has an arrow there.
+  if (data.looks.pictures) {
+    const sizes = await tab.evaluate(`[...document.querySelectorAll('canvas.picture')].map((canvas) => canvas.getBoundingClientRect())
+      .filter((box) => box.width > 0).map(({ width, height }) => [width, height])`);
+    const { aspect } = data.looks.pictures;
+    check(aspect >= 0.25 && aspect <= 4 && sizes.every(([w, h]) => Math.abs(w / h / aspect - 1) < 0.05), `pictures are drawn ${aspect} times as wide as high`);
+    check(sizes.length > 20 && sizes.every(([w, h]) => w >= 12 && h >= 12 && h <= 241), `and can be seen whole: ${sizes[0]}, ${sizes.at(-1)}`);
+  } else {
+    const { low, high } = data.looks.features;
+    const { width, values, features } = data.sheets[data.rows.original].features;
+    const [all, which] = [f32(values), u16(features)];
+    const wanted = data.worst.reconstructed.flatMap((row) => Array.from({ length: width }, (_, j) => {
+      const [v, f] = [all[row * width + j], which[row * width + j]];
+      const rim = 0.005 * (high[f] - low[f]);
+      return high[f] > low[f] && v > high[f] + rim ? 'above' : high[f] > low[f] && v < low[f] - rim ? 'below' : '';
+    }));
+    const found = await tab.evaluate(`[...document.querySelectorAll('#worst-rows tbody tr')].map((line) => line.cells[1].querySelector('.bar').className.replace('bar', '').trim())`);
+    check(JSON.stringify(found) === JSON.stringify(wanted), `values beyond their bars have arrows: ${found} (${wanted})`);
+    const shares = Array.from({ length: low.length }, (_, f) => {
+      const own = [...all].filter((_v, i) => which[i] === f).map((v) => Math.min(Math.max((v - low[f]) / (high[f] - low[f]), 0), 1)).sort((a, b) => a - b);
+      return own.length > 9 ? own[Math.floor(0.9 * own.length)] - own[Math.floor(0.1 * own.length)] : 1;
+    });
+    check(shares.every((share) => share > 0.05), `rows can be told apart by the bars of every feature: ${shares.map((s) => s.toFixed(2))}`);
+    console.log(`arrows: ${found.filter((arrow) => arrow).length}`);
+  }
+
   // Sliders and choices.
   const slide = (id, value) => tab.evaluate(`(() => { const s = document.querySelector('#${id}'); s.value = ${value};
     s.dispatchEvent(new Event('input', { bubbles: true })); })()`);
@@ -338,6 +364,11 @@ try {
   }
   const named = data.kernels && await tab.evaluate("document.querySelector('#kernel-text').textContent");
   check(!data.kernels || /row \d+.* and row \d+/.test(named) && /Prior: /.test(named) && /Codes: /.test(named), `the pair and both values are named: ${named}`);
+
+  // Cards side by side begin at one height, whatever the length of their names.
+  const cards = await tab.evaluate(`[...document.querySelectorAll('.card')].map((card) => card.getBoundingClientRect().y + scrollY)
+    .map((y, i) => [y, document.querySelectorAll('.card')[i].firstElementChild.getBoundingClientRect().y + scrollY - y])`);
+  check(cards.length > 5 && cards.every(([, inner]) => Math.abs(inner - cards[0][1]) < 0.6), `cards begin at their top: ${cards.map(([, inner]) => inner)}`);
 
   // Worst rows lead to the map.
   for (const list of data.kernels ? ['worst-rows', 'misaligned-rows'] : ['worst-rows']) {
@@ -422,6 +453,10 @@ try {
   for (const id of ['map', 'walks', 'denoising', ...(data.kernels ? ['kernels'] : []), 'worst']) {
     check(await count(still, `#${id} .still svg, #${id} .still table`) > 0, `without JavaScript #${id} has its figure`);
   }
+  // Each figure is seen in one go or two: a strip of pixels drawn to its length would take many.
+  const heights = await Promise.all((await still.call('DOM.querySelectorAll', { nodeId: (await still.call('DOM.getDocument', { depth: 0 })).root.nodeId, selector: '.still svg' }))
+    .nodeIds.map(async (nodeId) => (await still.call('DOM.getBoxModel', { nodeId })).model.height));
+  check(heights.length === 0 || Math.max(...heights) < 1500, `without JavaScript no figure is a long scroll: ${heights}`);
   check(await count(still, '#training svg') >= 2, 'without JavaScript there are training curves');
   check(await count(still, '.live') === 0, 'and no dead controls');
   await still.close();

@@ -23,8 +23,8 @@ pub fn chromium() -> Option<String> {
     None
 }
 
-/// Runs the checks on a page about the data called `name`.
-pub fn check(chromium: &str, page: &Path, name: &str) {
+/// Runs the checks on a page about the data called `name`; what they say.
+pub fn check(chromium: &str, page: &Path, name: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check.mjs");
     let mut command = Command::new("node");
     command.arg(script).arg(page).arg(name).arg(chromium);
@@ -32,4 +32,5 @@ pub fn check(chromium: &str, page: &Path, name: &str) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", stderr(&output));
     assert!(text.trim_end().ends_with(" checks"), "the checks did not come to their end: {text}");
+    text.into_owned()
 }

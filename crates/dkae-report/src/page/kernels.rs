@@ -1,22 +1,16 @@
-//! The prior kernel beside the kernel of the codes, and the rows where they differ most.
-//!
-//! A row's alignment is the cosine between its row of P and its row of C, over the rows on the page; a row with a low
-//! one has other neighbours among the codes than the prior gives it.
+//! The kernels section: the prior kernel beside the kernel of the codes, rows sorted by class.
 
 use dkae::kernel::Prior;
 use dkae::math::{gemm, threads};
 use dkae::metrics::{alignment, code_loss};
-use dkae::progress::Progress;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView2, Axis};
 use serde::Serialize;
 
-use super::Report;
 use super::pack::{Packed, level, range};
+use super::{Page, Report};
 use crate::Result;
 use crate::kernel::{self, Matrix, groups};
 
-/// Rows of both kernels that are compared at a time.
-const BLOCK: usize = 128;
 /// The share of entries beyond each end of the colour scale.
 const CLIP: f64 = 0.005;
 
@@ -67,15 +61,6 @@ impl Triangle {
     }
 }
 
-/// A row whose kernels differ, and the rows most like it by each; places among the rows on the page.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Misaligned {
-    pub row: usize,
-    pub alignment: f64,
-    pub by_prior: usize,
-    pub by_codes: usize,
-}
-
 impl Report {
     /// Both kernels of some of the rows, spread evenly, sorted by group.
     pub(super) fn kernels(&self, prior: &dyn Prior, codes: ArrayView2<f32>, by: &Groups) -> Result<Kernels> {
@@ -117,55 +102,26 @@ impl Report {
     }
 }
 
-/// The `count` least aligned rows.
-pub(super) fn misaligned(
-    prior: &dyn Prior,
-    codes: ArrayView2<f32>,
-    count: usize,
-    progress: &dyn Progress,
-) -> Result<Vec<Misaligned>> {
-    let n = codes.nrows();
-    let all: Vec<usize> = (0..n).collect();
-    let length = |code: ArrayView1<f32>| code.iter().map(|v| v * v).sum::<f32>().sqrt();
-    let lengths: Vec<f32> = codes.rows().into_iter().map(length).collect();
-    let mut found = Vec::with_capacity(n);
-    for rows in all.chunks(BLOCK) {
-        if progress.stop() {
-            return Err(dkae::Error::Interrupted.into());
-        }
-        let (mut p, mut c) = (Array2::zeros((rows.len(), n)), Array2::zeros((rows.len(), n)));
-        prior.block(rows, &all, p.view_mut());
-        let own = codes.slice(s![rows[0]..rows[0] + rows.len(), ..]);
-        threads::run(|| gemm::product(1.0, own, codes.t(), 0.0, c.view_mut()));
-        for (&row, (p, c)) in rows.iter().zip(p.rows().into_iter().zip(c.rows())) {
-            let dot = |a: ArrayView1<f32>, b: ArrayView1<f32>| {
-                a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>()
-            };
-            let norm = dot(p, p).sqrt() * dot(c, c).sqrt();
-            let alignment = if norm > 0.0 { dot(p, c) / norm } else { 0.0 };
-            // By direction, or the longest code would be most like every row. The prior may make many rows equally like
-            // this one, as the ideal kernel does with a class: of those the nearest by codes.
-            let cosine = |j: usize| if lengths[j] > 0.0 { c[j] / lengths[j] } else { 0.0 };
-            let by_prior = nearest(n, row, |j| (p[j], cosine(j)));
-            found.push(Misaligned { row, alignment, by_prior, by_codes: nearest(n, row, |j| (cosine(j), 0.0)) });
-        }
+impl Page {
+    /// What the section shows.
+    pub(super) fn kernels_text(&self, kernels: &Kernels) -> String {
+        format!(
+            "The similarity of every pair of {} {} rows: what the prior says, and the inner product of their codes. Rows \
+             are sorted by {}. On these rows the alignment of the two is {:.3} (1 when they are the same up to scale), \
+             L_c = {:.3}.",
+            kernels.rows.len(),
+            self.kind(),
+            if self.classes.is_empty() { "cluster" } else { "class" },
+            kernels.alignment,
+            kernels.loss
+        )
     }
-    found.sort_by(|a, b| a.alignment.total_cmp(&b.alignment).then(a.row.cmp(&b.row)));
-    found.truncate(count);
-    Ok(found)
-}
-
-/// The place of the most like, but for the row itself.
-fn nearest(n: usize, own: usize, like: impl Fn(usize) -> (f32, f32)) -> usize {
-    let others = (0..n).filter(|&j| j != own);
-    others.reduce(|best, j| if like(j) > like(best) { j } else { best }).unwrap_or(own)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use dkae::kernel::Precomputed;
-    use dkae::progress::Silent;
 
     #[test]
     fn both_kernels_are_carried_row_by_row_in_the_order_of_the_groups() {
@@ -187,31 +143,5 @@ mod tests {
                 assert!((value - wanted).abs() < 1e-3, "({i}, {j}): {value} {wanted}");
             }
         }
-    }
-
-    /// Codes of two directions; the prior agrees but for row 2, which it puts with the other group.
-    #[test]
-    fn a_row_that_the_prior_puts_elsewhere_is_the_least_aligned() {
-        let codes = ndarray::array![[1.0f32, 0.0], [1.0, 0.1], [1.0, 0.05], [0.0, 1.0], [0.1, 1.0]];
-        let group = [0, 0, 1, 1, 1];
-        let p = Array2::from_shape_fn((5, 5), |(i, j)| if group[i] == group[j] { 1.0 } else { 0.0f32 });
-        let (prior, _) = Precomputed::new(p).unwrap();
-        let found = misaligned(&prior, codes.view(), 2, &Silent).unwrap();
-        assert_eq!((found.len(), found[0].row), (2, 2));
-        // Of rows 3 and 4, equally like it by the prior, row 4 has the nearer code.
-        assert_eq!((found[0].by_prior, found[0].by_codes), (4, 1));
-        // Row 2 of C is (1, 1.005, 1.0025, 0.05, 0.15), of P (0, 0, 1, 1, 1).
-        let c = [1.0, 1.005, 1.0025, 0.05, 0.15f64];
-        let want = (c[2] + c[3] + c[4]) / (3f64.sqrt() * c.iter().map(|v| v * v).sum::<f64>().sqrt());
-        assert!((found[0].alignment - want).abs() < 1e-6, "{} {want}", found[0].alignment);
-    }
-
-    #[test]
-    fn the_nearest_code_is_that_of_the_same_direction_however_long_others_are() {
-        let codes = ndarray::array![[1.0f32, 0.0], [0.9, 0.1], [50.0, 50.0], [0.0, 0.0]];
-        let (prior, _) = Precomputed::new(Array2::eye(4)).unwrap();
-        let found = misaligned(&prior, codes.view(), 4, &Silent).unwrap();
-        let by_codes = |row: usize| found.iter().find(|m| m.row == row).map(|m| m.by_codes);
-        assert_eq!((by_codes(0), by_codes(1)), (Some(1), Some(0)));
     }
 }

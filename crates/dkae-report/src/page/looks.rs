@@ -7,29 +7,31 @@
 //! The largest features of a row are those farthest from their mean, in standard deviations of the training rows:
 //! columns in different units can then be compared, and a word of a text counts by how unusual it is there.
 
-use dkae::data::Shape;
 use dkae::data::prepare::Preparation;
 use dkae::data::sparse::Csr;
 use dkae::net::Model;
 use dkae::recipe::{RawRows, Source};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
 use super::pack::Packed;
-use super::{clipped, decode, encode};
+use super::picture::Picture;
+use super::rows::clipped;
+use super::statistics::{BLOCK, Statistics};
+use super::{decode, encode};
 use crate::images::{self, encode as encode_png};
 use crate::{Error, Result};
 
 /// Features shown of one row.
 pub(super) const LISTED: usize = 8;
+/// Features that are named where a few stand for all.
+const NAMED: usize = 3;
 /// Features shown of a decoded point.
 const DECODED: usize = 12;
 /// Grey levels of a picture: enough for the eye at this size, and half the bytes of 256.
 const LEVELS: f32 = 31.0;
-/// Sides of pictures that are tried, largest first, until all rows fit.
+/// Sides of squares that pictures have no more pixels than: tried largest first, until all rows fit.
 const SIDES: [usize; 4] = [32, 28, 24, 16];
-/// Rows worked on at a time: rows of text are wide once they are back in the units of the data.
-const BLOCK: usize = 256;
 
 /// Many rows or decoded points, by place.
 #[derive(Clone, Debug, Serialize)]
@@ -49,8 +51,10 @@ pub(super) enum Legend {
         channels: usize,
         height: usize,
         width: usize,
+        /// Width by height as they are drawn.
+        aspect: f64,
     },
-    /// The features that occur on sheets: names; least, largest and mean values of the training rows.
+    /// The features that occur on sheets: names; where bars begin and end; mean values of the training rows.
     Features {
         names: Vec<String>,
         low: Vec<f32>,
@@ -116,58 +120,6 @@ impl Given<'_> {
     }
 }
 
-/// Least, largest and mean values of each feature in the training rows, and their standard deviations.
-struct Statistics {
-    low: Array1<f32>,
-    high: Array1<f32>,
-    mean: Array1<f64>,
-    deviation: Array1<f64>,
-}
-
-impl Statistics {
-    fn new(source: &Source, preparation: &Preparation, train: &[usize]) -> Result<Statistics> {
-        // Squares are summed around the first row, or large means would drown small deviations.
-        let origin = match Raw::of(source, preparation, &train[..train.len().min(1)])? {
-            Raw::Dense(x) => x.rows().into_iter().next().map(|row| row.to_owned()),
-            Raw::Words(x) => Some(Array1::zeros(x.ncols())),
-        };
-        let origin = origin
-            .filter(|_| !train.is_empty())
-            .ok_or_else(|| Error::Data("a report needs training rows, found none".to_owned()))?;
-        let width = origin.len();
-        let (mut sum, mut squares) = (Array1::<f64>::zeros(width), Array1::<f64>::zeros(width));
-        let (mut low, mut high) =
-            (Array1::from_elem(width, f32::INFINITY), Array1::from_elem(width, f32::NEG_INFINITY));
-        let mut counts = vec![0usize; width];
-        let mut count = |j: usize, v: f32| {
-            let shifted = f64::from(v) - f64::from(origin[j]);
-            sum[j] += shifted;
-            squares[j] += shifted * shifted;
-            (low[j], high[j]) = (low[j].min(v), high[j].max(v));
-            counts[j] += 1;
-        };
-        for rows in train.chunks(BLOCK) {
-            match Raw::of(source, preparation, rows)? {
-                Raw::Dense(x) => {
-                    x.rows().into_iter().for_each(|row| row.iter().enumerate().for_each(|(j, &v)| count(j, v)))
-                }
-                Raw::Words(x) => (0..x.nrows()).for_each(|i| {
-                    let (words, weights) = x.row(i);
-                    words.iter().zip(weights).for_each(|(&j, &v)| count(j as usize, v));
-                }),
-            }
-        }
-        // What a sparse row does not mention is zero.
-        for (j, _) in counts.iter().enumerate().filter(|(_, count)| **count < train.len()) {
-            (low[j], high[j]) = (low[j].min(0.0), high[j].max(0.0));
-        }
-        let n = train.len() as f64;
-        let shift = sum / n;
-        let deviation = (squares / n - &shift * &shift).mapv(|v| v.max(0.0).sqrt());
-        Ok(Statistics { low, high, mean: shift + origin.mapv(f64::from), deviation })
-    }
-}
-
 /// Which features are shown.
 pub(super) enum Choice {
     /// Pictures have no choice.
@@ -213,9 +165,10 @@ pub(super) struct Looks<'a> {
     preparation: &'a Preparation,
     names: Option<&'a [String]>,
     statistics: Statistics,
-    /// How rows are pictures, and the value that is black and the one that is white.
-    picture: Option<(images::Shape, f32, f32)>,
-    /// The most pixels along a side.
+    picture: Option<Picture>,
+    /// Where the bars of each feature begin and end; none of pictures.
+    bars: Vec<(f32, f32)>,
+    /// Pictures have no more pixels than a square of this side.
     side: usize,
     sheets: Vec<Sheet>,
     drafts: Vec<Draft>,
@@ -227,21 +180,17 @@ impl<'a> Looks<'a> {
         let preparation = model.preparation();
         let statistics = Statistics::new(source, preparation, train)?;
         let width = statistics.mean.len();
-        let picture = match model.about().shape {
-            Shape::Image { channels: channels @ (1 | 3), height, width: across }
-                if channels * height * across == width && width > 0 =>
-            {
-                let low = statistics.low.iter().copied().fold(f32::INFINITY, f32::min);
-                let high = statistics.high.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                Some((images::Shape { channels, height, width: across }, low, high))
-            }
-            _ => None,
+        let picture = Picture::of(model.about().shape, &statistics);
+        let bars = match picture {
+            Some(_) => Vec::new(),
+            None => statistics.bars(source, preparation, train)?,
         };
         Ok(Looks {
             preparation,
             names: model.about().names.as_deref().filter(|names| names.len() == width),
             statistics,
             picture,
+            bars,
             side: SIDES[0],
             sheets: Vec::new(),
             drafts: Vec::new(),
@@ -289,55 +238,32 @@ impl<'a> Looks<'a> {
 
     /// The size of pictures on the page.
     pub fn shape(&self) -> Option<images::Shape> {
-        let (images::Shape { channels, height, width }, ..) = self.picture?;
-        let larger = height.max(width);
-        let short = |side: usize| if larger <= self.side { side } else { (side * self.side).div_ceil(larger) };
-        Some(images::Shape { channels, height: short(height), width: short(width) })
+        self.picture.map(|picture| picture.reduced(self.side))
     }
 
-    /// The size of the pictures in the data, when it is not that on the page.
-    pub fn reduced_from(&self) -> Option<images::Shape> {
-        self.picture.map(|(shape, ..)| shape).filter(|&shape| self.shape() != Some(shape))
-    }
-
-    /// What is given as pictures of the page's size, from 0 (black) to 1.
-    pub fn pictures(&self, given: Given) -> Result<Array2<f32>> {
-        let blocks = self.blocks(given).map(|raw| self.shrunk(&raw?)).collect::<Result<Vec<_>>>()?;
+    /// What is given as pictures for a figure, from 0 (black) to 1, and their size there.
+    pub fn figure(&self, given: Given) -> Result<(images::Shape, Array2<f32>)> {
+        let (picture, to) = self.pictures()?;
+        let blocks = self.blocks(given).map(|raw| Ok(picture.shrunk(&raw?, to))).collect::<Result<Vec<_>>>()?;
         let views: Vec<_> = blocks.iter().map(|block| block.view()).collect();
-        concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))
+        let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
+        Ok(picture.for_figure(all, to))
     }
 
-    fn shrunk(&self, raw: &Array2<f32>) -> Result<Array2<f32>> {
-        let (Some((from, low, high)), Some(to)) = (self.picture, self.shape()) else {
-            return Err(Error::Data("the rows are not pictures".to_owned()));
-        };
-        let span = (high - low).max(f32::MIN_POSITIVE);
-        let shown = raw.mapv(|v| ((v - low) / span).clamp(0.0, 1.0));
-        if from == to {
-            return Ok(shown);
-        }
-        // Means over blocks of pixels.
-        let block = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from / to).max(i * from / to + 1);
-        let plane = from.height * from.width;
-        Ok(Array2::from_shape_fn((raw.nrows(), to.channels * to.height * to.width), |(row, at)| {
-            let (channel, y, x) = (at / (to.height * to.width), at / to.width % to.height, at % to.width);
-            let (ys, xs) = (block(y, from.height, to.height), block(x, from.width, to.width));
-            let count = (ys.len() * xs.len()) as f32;
-            let of_line =
-                |y: usize| xs.clone().map(|x| shown[[row, channel * plane + y * from.width + x]]).sum::<f32>();
-            ys.map(of_line).sum::<f32>() / count
-        }))
+    /// How rows are pictures, and their size on the page.
+    fn pictures(&self) -> Result<(Picture, images::Shape)> {
+        self.picture.zip(self.shape()).ok_or_else(|| Error::Data("the rows are not pictures".to_owned()))
     }
 
     fn png(&self, given: Given) -> Result<Packed> {
-        let Some(shape) = self.shape() else { return Err(Error::Data("the rows are not pictures".to_owned())) };
-        let images::Shape { channels, height, width } = shape;
+        let (picture, to) = self.pictures()?;
+        let images::Shape { channels, height, width } = to;
         let (columns, lines) = (columns(given.nrows()), given.nrows().div_ceil(columns(given.nrows())));
         let across = columns * width;
         let mut pixels = vec![0u8; across * lines * height * channels];
         let mut first = 0;
         for raw in self.blocks(given) {
-            let block = self.shrunk(&raw?)?;
+            let block = picture.shrunk(&raw?, to);
             for (i, picture) in block.rows().into_iter().enumerate() {
                 let (line, column) = ((first + i) / columns, (first + i) % columns);
                 for (at, &value) in picture.iter().enumerate() {
@@ -433,11 +359,8 @@ impl<'a> Looks<'a> {
     /// What a reader must know about the values that are shown.
     pub fn about_values(&self) -> String {
         let mut text = String::new();
-        if let (Some(from), Some(to)) = (self.reduced_from(), self.shape()) {
-            text += &format!(
-                " Pictures are shown with {} x {} pixels, of their {} x {}.",
-                to.width, to.height, from.width, from.height
-            );
+        if let Ok((picture, to)) = self.pictures() {
+            text += &picture.about(to);
         }
         if self.picture.is_none() {
             let listed = self.statistics.mean.len();
@@ -447,7 +370,9 @@ impl<'a> Looks<'a> {
                      deviations of the training rows; of the decoder those that vary most over the map."
                 );
             }
-            text += " A bar runs from the least to the largest value in the training rows, and its tick is their mean.";
+            text += " A bar runs from the least to the largest value in the training rows; its tick is their mean, and an \
+                     arrow at its end means that the value lies beyond.";
+            text += &self.about_far();
         }
         if let Some((_, svd)) = &self.preparation.text {
             text += &format!(
@@ -459,10 +384,30 @@ impl<'a> Looks<'a> {
         text
     }
 
+    /// Which bars end before the last value of the training rows.
+    fn about_far(&self) -> String {
+        let Statistics { low, high, .. } = &self.statistics;
+        let cut = self.bars.iter().enumerate().filter(|&(j, &ends)| ends != (low[j], high[j]));
+        let cut: Vec<u32> = cut.map(|(j, _)| j as u32).collect();
+        if cut.is_empty() {
+            return String::new();
+        }
+        let mut names: Vec<String> = cut.iter().take(NAMED).map(|&j| self.name(j)).collect();
+        if cut.len() > NAMED {
+            names.push(format!("{} more", cut.len() - NAMED));
+        }
+        let last = names.pop().unwrap_or_default();
+        let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
+        format!(
+            " Of {names} it ends before single values that lie so far out that nothing would be seen of all others."
+        )
+    }
+
     /// All sheets, and how to read them.
     pub fn finish(self) -> (Legend, Vec<Sheet>) {
-        if let Some(images::Shape { channels, height, width }) = self.shape() {
-            return (Legend::Pictures { channels, height, width }, self.sheets);
+        if let Ok((picture, to)) = self.pictures() {
+            let images::Shape { channels, height, width } = to;
+            return (Legend::Pictures { channels, height, width, aspect: picture.aspect(to).0 }, self.sheets);
         }
         // Only the features that occur are carried, in their order.
         let mut used: Vec<u32> = self.drafts.iter().flat_map(|d| d.features.iter().copied()).collect();
@@ -477,11 +422,11 @@ impl<'a> Looks<'a> {
             count: draft.count,
         });
         let sheets = sheets.collect();
-        let Statistics { low, high, mean, .. } = &self.statistics;
+        let mean = &self.statistics.mean;
         let legend = Legend::Features {
             names: used.iter().map(|&f| self.name(f)).collect(),
-            low: used.iter().map(|&f| low[f as usize]).collect(),
-            high: used.iter().map(|&f| high[f as usize]).collect(),
+            low: used.iter().map(|&f| self.bars[f as usize].0).collect(),
+            high: used.iter().map(|&f| self.bars[f as usize].1).collect(),
             mean: used.iter().map(|&f| mean[f as usize]).collect(),
             of: mean.len(),
         };
@@ -510,11 +455,11 @@ fn largest(of: usize, count: usize, score: impl Fn(usize) -> f64) -> Vec<u32> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use dkae::data::Table;
     use dkae::data::scale::Scale;
     use dkae::data::sparse::SparseTable;
     use dkae::data::svd::Svd;
     use dkae::data::tfidf::TfIdf;
+    use dkae::data::{Shape, Table};
     use dkae::net::{About, Activation, Architecture, Autoencoder};
     use ndarray::array;
 
@@ -536,6 +481,7 @@ pub(super) mod tests {
             rows: train.nrows(),
             figures: Default::default(),
             history: Vec::new(),
+            caller: serde_json::Value::Null,
         };
         let scaler = Scale::Standard.fit(train, shape).unwrap();
         let model = Model::new(Autoencoder::new(architecture, 1).unwrap(), about);
@@ -588,6 +534,21 @@ pub(super) mod tests {
         }
     }
 
+    #[test]
+    fn a_bar_that_ends_before_a_far_value_is_explained() {
+        let x = Array2::from_shape_fn((100, 2), |(i, j)| if (i, j) == (7, 1) { 1e7 } else { (i % 10) as f32 });
+        let model = model(Shape::Vector, x.view());
+        let table = Table { x, ..Table::default() };
+        let train: Vec<usize> = (0..100).collect();
+        let mut looks = Looks::new(&model, &Source::from(&table), &train).unwrap();
+        let text = looks.about_values();
+        assert!(text.contains(" Of feature 2 it ends before single values"), "{text}");
+        let rows = Raw::of(&Source::from(&table), model.preparation(), &[7]).unwrap();
+        looks.add(Given::Rows(&rows), &Choice::Same(vec![0, 1])).unwrap();
+        let (Legend::Features { low, high, .. }, _) = looks.finish() else { panic!("not pictures") };
+        assert_eq!((low, high), (vec![0.0, 0.0], vec![9.0, 9.0]));
+    }
+
     /// Two texts of two words each: what the row has, not what is left of it after the SVD.
     #[test]
     fn words_of_a_row_are_its_own() {
@@ -625,10 +586,10 @@ pub(super) mod tests {
         let prepared = model.preparation().apply(x.view()).unwrap();
         let table = Table { x, ..Table::default() };
         let looks = Looks::new(&model, &Source::from(&table), &[0, 1]).unwrap();
-        assert_eq!(looks.reduced_from(), Some(images::Shape { channels: 1, height: 64, width: 64 }));
+        assert_eq!(looks.about_values(), " Pictures are shown with 32 x 32 pixels, of their 64 x 64.");
         assert_eq!(looks.shape(), Some(images::Shape { channels: 1, height: 32, width: 32 }));
-        let shown = looks.pictures(Given::Network(&prepared)).unwrap();
-        assert_eq!(shown.dim(), (2, 32 * 32));
+        let (shape, shown) = looks.figure(Given::Network(&prepared)).unwrap();
+        assert_eq!((Some(shape), shown.dim()), (looks.shape(), (2, 32 * 32)));
         assert!(
             shown
                 .row(0)

@@ -51,6 +51,10 @@ pub struct About {
     pub figures: std::collections::BTreeMap<String, f64>,
     /// The losses as training went on.
     pub history: Vec<Record>,
+    /// What a caller wants to find again, as the Python package does its parameters as they were given. Nothing here looks at
+    /// it; null, which takes no room in the file, when there is nothing.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub caller: serde_json::Value,
 }
 
 /// The losses at one moment of training.
@@ -327,6 +331,7 @@ mod tests {
             rows: 9,
             figures: [("test.code".to_owned(), 0.1)].into(),
             history: vec![Record { phase: 2, step: 10, reconstruction: 0.3, code: 0.2, validation: Some((0.4, 0.1)) }],
+            caller: serde_json::Value::Null,
         };
         let scaler =
             Scaler::from_parts(Scale::Standard, vec![1.0, 2.0, 3.0, 4.0], vec![0.5, 0.25, 2.0, 1.0 / 3.0]).unwrap();
@@ -389,6 +394,16 @@ mod tests {
         assert_eq!(codes, read.encode(counts.view()).unwrap());
         assert_eq!(made.decode(codes.view()).unwrap(), read.decode(codes.view()).unwrap());
         assert_eq!(made.reconstruct(counts.view()).unwrap(), read.reconstruct(counts.view()).unwrap());
+    }
+
+    #[test]
+    fn what_a_caller_keeps_is_found_again_and_nothing_takes_no_room() {
+        let mut made = model(true, 1);
+        let plain = made.to_bytes().unwrap();
+        assert!(!String::from_utf8_lossy(&plain).contains("caller"));
+        assert!(Model::from_bytes(&plain).unwrap().about().caller.is_null());
+        made.about_mut().caller = serde_json::json!({ "gamma": 0.1 });
+        assert_eq!(Model::from_bytes(&made.to_bytes().unwrap()).unwrap().about(), made.about());
     }
 
     #[test]

@@ -233,6 +233,7 @@ impl Trainer {
             rows: train.x.nrows(),
             figures: Default::default(),
             history: state.history,
+            caller: serde_json::Value::Null,
         };
         Ok((Model::new(state.net, about), stopped))
     }

@@ -120,7 +120,8 @@ function paint(canvas, { sheet, places }) {
   context.putImageData(image, 0, 0);
 }
 
-// Features of a sample: places in the list of features, values, and how far along the range of the training rows.
+// Features of a sample: places in the list of features, values, how far along the bar, and whether beyond its end (by
+// more than can be seen).
 function listed({ sheet, places }) {
   const { width, which, values } = sheets[sheet];
   const own = which.length !== width;
@@ -128,14 +129,18 @@ function listed({ sheet, places }) {
     const feature = own ? which[places[0][0] * width + j] : which[j];
     const [low, high] = [features.low[feature], features.high[feature]];
     const value = places.reduce((sum, [index, weight]) => sum + weight * values[index * width + j], 0);
-    const level = high > low ? Math.min(Math.max((value - low) / (high - low), 0), 1) : 0;
-    return { feature, value, level };
+    const share = high > low ? (value - low) / (high - low) : 0;
+    const level = Math.min(Math.max(share, 0), 1);
+    return { feature, value, level, beyond: Math.abs(share - level) > 0.005 ? Math.sign(share - level) : 0 };
   });
 }
 
 function pictureCanvas(title) {
   const canvas = make('canvas', 'picture');
   [canvas.width, canvas.height] = [pictures.width, pictures.height];
+  // As wide as there is room for, but no higher than can be seen at once; the pixels of strips are stretched.
+  canvas.style.aspectRatio = pictures.aspect;
+  canvas.style.maxWidth = `${240 * Math.min(pictures.aspect, 1)}px`;
   canvas.setAttribute('role', 'img');
   canvas.setAttribute('aria-label', title);
   return canvas;
@@ -174,7 +179,7 @@ function makeView(container, titles) {
           const cell = line.insertCell();
           cell.textContent = entry ? short(entry.value) : '';
           if (!entry) continue;
-          const bar = cell.appendChild(make('span', 'bar'));
+          const bar = cell.appendChild(make('span', `bar ${['below', '', 'above'][entry.beyond + 1]}`.trim()));
           bar.appendChild(make('i')).style.width = `${100 * entry.level}%`;
           const [low, high] = [features.low[feature], features.high[feature]];
           const mean = high > low ? (features.mean[feature] - low) / (high - low) : 0;

@@ -115,7 +115,7 @@ function startWorst(map) {
   list.classList.toggle('tables', !pictures);
   for (const row of data.worst.reconstructed) {
     const times = rows.errors[row] / data.worst.mean_error;
-    const line = `squared error ${short(rows.errors[row])}, ${times.toFixed(1)} times the mean`;
+    const line = `squared error ${short(rows.errors[row])}, ${times < 0.095 ? short(times) : times.toFixed(1)} times the mean`;
     card(list, row, ['row', 'from its code'],
       [sample(data.rows.original, row), sample(data.rows.restored, row)], rowName(row), [line]);
   }

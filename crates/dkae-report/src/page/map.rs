@@ -1,26 +1,23 @@
-//! Code space as the page shows it: a map of held-out rows on the first two components of the codes, a grid of decoded
-//! points of that plane, and walks between centroids.
+//! The map section: held-out rows on the first two components of their codes, and a grid of decoded points of that plane.
 
-use dkae::code::{KMeans, KMeansModel, PcaModel, walk};
-use dkae::data::Labels;
+use dkae::code::PcaModel;
 use dkae::net::Model;
-use dkae::progress::Progress;
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView2, s};
 use serde::Serialize;
 
-use super::figures::{Line, gallery, percent};
+use super::figures::percent;
 use super::looks::{Choice, Given, Looks};
 use super::pack::{Packed, level, range};
-use super::{Held, Report, decode};
+use super::rows::Held;
+use super::statistics::near_ends;
+use super::{Page, Report, decode};
+use crate::Result;
 use crate::scatter;
-use crate::{Error, Result};
 
 /// Points of the map when it stands still, without JavaScript or on paper.
 const STILL: usize = 1000;
 /// Width by height of the map on a screen: what it shows beside the rows is decoded too.
 const ASPECT: f64 = 4.0 / 3.0;
-/// Points of a walk in a table that stands still.
-const STOPS: usize = 6;
 
 /// The map.
 #[derive(Clone, Debug, Serialize)]
@@ -40,25 +37,9 @@ pub(super) struct Map {
     /// Rows that are drawn when it stands still.
     #[serde(skip)]
     pub drawn: usize,
-}
-
-/// Walks between all pairs of centroids.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Walks {
-    /// The clusters' names.
-    pub names: Vec<String>,
-    /// Points on each walk.
-    pub steps: usize,
-    /// The sheet with them: (0, 1), (0, 2), ..., (1, 2), ...
-    pub sheet: usize,
+    /// Rows that lie beyond the part that is shown.
     #[serde(skip)]
-    pub still: String,
-}
-
-/// Clusters of codes, with names.
-pub(super) struct Clusters {
-    pub model: KMeansModel,
-    pub names: Vec<String>,
+    pub beyond: usize,
 }
 
 impl Report {
@@ -78,10 +59,14 @@ impl Report {
         points.slice_mut(s![.., ..axes]).assign(&scores.slice(s![.., ..axes]));
         let padded = |axis: usize| {
             let (low, high) = range(points.column(axis).iter().map(|&v| f64::from(v)));
+            // A row far from all others would leave one dot of them.
+            let (low, high) = near_ends(points.column(axis).to_vec(), (low as f32, high as f32));
+            let (low, high) = (f64::from(low), f64::from(high));
             let rim = 0.06 * (high - low);
             (low - rim, high + rim)
         };
         let [x0, x1, y0, y1] = widened(padded(0), padded(1));
+        let beyond = at_the_rim(&mut points, [(x0, x1), (y0, y1)]);
         let side = self.grid;
         let along = |i: usize, low: f64, high: f64| low + (high - low) * i as f64 / (side - 1) as f64;
         let mut places = Array2::zeros((side * side, scores.ncols()));
@@ -110,85 +95,67 @@ impl Report {
             grid,
             still: still.svg().to_owned(),
             drawn: shown,
+            beyond,
         };
         Ok((map, varying))
     }
+}
 
-    /// Clusters of training codes, as many as classes, ordered and named by the class that most of their rows have.
-    pub(super) fn clusters(
-        &self,
-        codes: ArrayView2<f32>,
-        labels: Option<&Labels>,
-        progress: &dyn Progress,
-    ) -> Result<Clusters> {
-        let wanted = labels.map_or(8, |labels| labels.names.len()).clamp(2, self.clusters.max(2));
-        let clusters = wanted.min(codes.nrows());
-        let settings = KMeans { clusters, restarts: 3, seed: self.seed, ..KMeans::default() };
-        let mut model = settings.fit(codes, progress)?;
-        let Some(labels) = labels else {
-            let names = (1..=clusters).map(|i| format!("cluster {i}")).collect();
-            return Ok(Clusters { model, names });
-        };
-        let mut counts = Array2::<usize>::zeros((clusters, labels.names.len().max(1)));
-        model.labels.iter().zip(&labels.index).for_each(|(&c, &l)| counts[[c as usize, l as usize]] += 1);
-        let most =
-            |c: usize| (0..counts.ncols()).fold(0, |best, l| if counts[[c, l]] > counts[[c, best]] { l } else { best });
-        let mut order: Vec<usize> = (0..clusters).collect();
-        order.sort_by_key(|&c| (most(c), c));
-        let names = order.iter().enumerate().map(|(place, &c)| {
-            let share = counts[[c, most(c)]] as f64 / counts.row(c).sum().max(1) as f64;
-            let name = labels.names.get(most(c)).cloned().unwrap_or_default();
-            format!("cluster {}: {} {name}", place + 1, percent(share))
-        });
-        let names = names.collect();
-        model.centroids = model.centroids.select(Axis(0), &order);
-        Ok(Clusters { model, names })
-    }
-
-    /// Walks between all pairs of centroids; none when there is one cluster only.
-    pub(super) fn walks(
-        &self,
-        model: &Model,
-        clusters: &Clusters,
-        varying: &Choice,
-        looks: &mut Looks,
-    ) -> Result<Option<Walks>> {
-        let centroids = &clusters.model.centroids;
-        let k = centroids.nrows();
-        let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
-        let codes = pairs.map(|(i, j)| walk(centroids.row(i), centroids.row(j), self.steps));
-        let codes: Vec<Array2<f32>> = codes.collect::<dkae::Result<_>>()?;
-        let views: Vec<_> = codes.iter().map(|c| c.view()).collect();
-        if views.is_empty() {
-            return Ok(None);
-        }
-        let all = concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
-        let decoded = decode(model, all.view())?;
-        let sheet = looks.add(Given::Network(&decoded), varying)?;
-        // From the first cluster to the next few.
-        let walks = 1..k.min(5);
-        let place = |j: usize| (j - 1) * self.steps;
-        let along = |step: usize| format!("{} %", 100 * step / (self.steps - 1));
-        let still = if looks.shape().is_some() {
-            let still: Vec<_> = walks
-                .map(|j| (format!("1 to {}", j + 1), decoded.slice(s![place(j)..place(j) + self.steps, ..]).to_owned()))
-                .collect();
-            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
-            gallery(looks, varying, &lines.collect::<Vec<_>>(), &(0..self.steps).map(along).collect::<Vec<_>>())?
+impl Page {
+    /// What the section shows.
+    pub(super) fn map_text(&self) -> String {
+        let parts: Vec<String> = self.rows.parts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let parts = parts.join(" and ");
+        let [a, b] = self.map.explained;
+        let classes = if self.classes.is_empty() {
+            ""
         } else {
-            // A table for each walk, with a column for each stop.
-            let names = &clusters.names;
-            let tables: Vec<String> = walks.clone().map(|j| format!("from {} to {}", names[0], names[j])).collect();
-            let stops = stops(self.steps);
-            let at = |&step: &usize| {
-                (along(step), decoded.select(Axis(0), &walks.clone().map(|j| place(j) + step).collect::<Vec<_>>()))
-            };
-            let still: Vec<_> = stops.iter().map(at).collect();
-            let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
-            gallery(looks, varying, &lines.collect::<Vec<_>>(), &tables)?
+            " Colour and shape show the class, which training did not see unless the kernel is made of labels."
         };
-        Ok(Some(Walks { names: clusters.names.clone(), steps: self.steps, sheet, still }))
+        let beyond = match self.map.beyond {
+            0 => String::new(),
+            1 => " One row lies far beyond all others, and is drawn at the rim.".into(),
+            n => format!(" {n} rows lie far beyond all others, and are drawn at the rim."),
+        };
+        if self.summary.code_width == 1 {
+            return format!(
+                "The codes of {parts} rows. A code is one number, so all lie on a line, and the decoder makes the same of \
+                 all points above each other.{beyond}{classes}"
+            );
+        }
+        let sees = if a + b < 0.9995 {
+            ": the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
+             reconstruction"
+        } else {
+            ""
+        };
+        let (a, b) = (percent(a), percent(b));
+        format!(
+            "The codes of {parts} rows on their first two principal components, which carry {a} and {b} of the \
+             variance{sees}.{beyond}{classes}"
+        )
     }
+
+    pub(super) fn map_drawn(&self) -> String {
+        match (self.map.drawn, self.rows.count) {
+            (drawn, all) if drawn < all => format!("The first {drawn} of the {all} rows are drawn."),
+            (_, all) => format!("{all} rows are drawn."),
+        }
+    }
+}
+
+/// Brings points beyond the part that is shown to its rim, where they can be seen; how many there were.
+fn at_the_rim(points: &mut Array2<f32>, ends: [(f64, f64); 2]) -> usize {
+    let mut beyond = 0;
+    for mut point in points.rows_mut() {
+        let before = point.to_owned();
+        for (value, (low, high)) in point.iter_mut().zip(ends) {
+            let rim = 0.02 * (high - low);
+            *value = value.clamp((low + rim) as f32, (high - rim) as f32);
+        }
+        beyond += usize::from(point != before);
+    }
+    beyond
 }
 
 /// The part of the plane that is shown: what the rows need, made as wide for its height as a screen shows it.
@@ -199,12 +166,6 @@ fn widened(x: (f64, f64), y: (f64, f64)) -> [f64; 4] {
     let around = |(low, high): (f64, f64), side: f64| [(low + high - side) / 2.0, (low + high + side) / 2.0];
     let ([left, right], [bottom, top]) = (around(x, ASPECT * height), around(y, height));
     [left, right, bottom, top]
-}
-
-/// Steps of a walk, spread evenly, with both ends.
-fn stops(steps: usize) -> Vec<usize> {
-    let count = steps.min(STOPS);
-    (0..count).map(|i| i * (steps - 1) / (count - 1)).collect()
 }
 
 #[cfg(test)]
@@ -273,16 +234,50 @@ mod tests {
     }
 
     #[test]
+    fn a_row_far_from_all_others_stands_at_the_rim_and_leaves_them_their_room() {
+        let mut points = Array2::from_shape_fn((50, 2), |(i, j)| ((i * (7 + j)) % 50) as f32);
+        let (whole, ends) = (points.clone(), [(-3.0, 52.0), (-3.0, 52.0)]);
+        assert_eq!((at_the_rim(&mut points, ends), &points), (0, &whole));
+        points[[3, 0]] = 1e9;
+        assert_eq!(at_the_rim(&mut points, ends), 1);
+        assert!((50.0..52.0).contains(&points[[3, 0]]) && points[[3, 1]] == whole[[3, 1]]);
+
+        let x = Array2::from_shape_fn((60, 3), |(i, j)| ((i * (7 + 3 * j) + j * j) % (11 + j)) as f32);
+        let model = model(Shape::Vector, x.view());
+        let mut far = x.clone();
+        far[[17, 1]] = 1e7;
+        let table = Table { x, ..Table::default() };
+        let codes = encode(&model, model.preparation().apply(table.x.view()).unwrap().view()).unwrap();
+        let pca = Pca { components: 2, ..Pca::default() }.fit(codes.view()).unwrap();
+        let rows: Vec<usize> = (0..60).collect();
+        let spread = |x: &Array2<f32>| {
+            let prepared = model.preparation().apply(x.view()).unwrap();
+            let codes = encode(&model, prepared.view()).unwrap();
+            let held = Held {
+                parts: vec![(2, 60)],
+                raw: Raw::Dense(x.clone()),
+                x: prepared,
+                numbers: (0..60).collect(),
+                labels: Vec::new(),
+                classes: Vec::new(),
+            };
+            let mut looks = Looks::new(&model, &Source::from(&table), &rows).unwrap();
+            let map = Report { grid: 3, ..Report::default() }.map(&model, &pca, codes.view(), &held, &mut looks);
+            let map = map.unwrap().0;
+            let mut levels = map.x.read_u16s();
+            levels.sort_unstable();
+            (levels[50] - levels[10], map.beyond)
+        };
+        let ((usual, none), (with_far, one)) = (spread(&table.x), spread(&far));
+        assert_eq!((none, one), (0, 1));
+        assert!(with_far > usual / 2, "{with_far} of {usual}");
+    }
+
+    #[test]
     fn the_part_that_is_shown_has_the_shape_of_the_screen() {
         assert_eq!(widened((0.0, 4.0), (0.0, 1.0)), [0.0, 4.0, -1.0, 2.0]);
         assert_eq!(widened((0.0, 1.0), (0.0, 3.0)), [-1.5, 2.5, 0.0, 3.0]);
         let [left, right, bottom, top] = widened((5.0, 5.0), (0.0, 0.0));
         assert!(left < 5.0 && right > 5.0 && bottom < 0.0 && top > 0.0);
-    }
-
-    #[test]
-    fn stops_go_all_the_way() {
-        assert_eq!(stops(11), [0, 2, 4, 6, 8, 10]);
-        assert_eq!((stops(2), stops(8)), (vec![0, 1], vec![0, 1, 2, 4, 5, 7]));
     }
 }

@@ -1,4 +1,4 @@
-//! The denoising panel: rows, the same with noise, and what is left of the noise when only the leading components of
+//! The denoising section: rows, the same with noise, and what is left of the noise when only the leading components of
 //! their codes are kept.
 
 use dkae::code::PcaModel;
@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::figures::{Line, gallery};
 use super::looks::{Given, Looks};
-use super::{Held, Report, decode, encode};
+use super::rows::Held;
+use super::{Page, Report, decode, encode};
 use crate::{Error, Result};
 
 /// The most components kept.
@@ -114,6 +115,16 @@ impl Report {
             column.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / n
         };
         0.5 * (x.columns().into_iter().map(variance).sum::<f64>() / x.ncols().max(1) as f64).sqrt()
+    }
+}
+
+impl Page {
+    pub(super) fn denoising_text(&self) -> String {
+        format!(
+            "Noise is put on {} rows, and only the leading principal components of their codes are kept. Few components wash \
+             rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>.",
+            self.kind()
+        )
     }
 }
 
