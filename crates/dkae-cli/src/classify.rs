@@ -14,18 +14,19 @@ use dkae::data::atomic::write_atomically;
 use dkae::data::read::{ReadOptions, join, read_many};
 use dkae::data::split::Split;
 use dkae::data::{Labels, Table};
-use dkae::kernel::{Kernel, KernelSpec};
+use dkae::kernel::{Kernel, KernelSpec, Precomputed, Prior};
 use dkae::math::check;
 use dkae::metrics::{accuracy, confusion};
 use dkae::net::Model;
 use dkae::progress::Progress;
 use dkae::recipe::{Recipe, Source};
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, s};
 use serde_json::{Value, json};
 
+use crate::fit::{about_rows, read_matrix};
 use crate::flags::{Classify, HingeKind, KernelFlags, Method};
 use crate::idle;
-use crate::rows::{classify, compare_names, encode, load_model, read_for, say_header, table};
+use crate::rows::{Like, classify, encode, load_model, read_like, say_header, table};
 use crate::screen::Screen;
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
@@ -111,12 +112,18 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     // Numbered as in their file: test rows from a file of their own stand last in the table.
     let before = if flags.test.is_some() { rows.len() - split.test.len() } else { 0 };
     let test_rows: Vec<usize> = split.test.iter().map(|i| i - before).collect();
-    let parts = match &model {
-        None => {
+    let matrix = if by_matrix(flags) { Some(matrix(flags, &rows, &split)?) } else { None };
+    let parts = match (&model, &matrix) {
+        (_, Some((_, values))) => {
+            // The training rows are in the matrix itself.
+            let part = |rows: &[usize]| values.select(Axis(0), rows).select(Axis(1), &split.train);
+            [Array2::zeros((split.train.len(), 0)), part(&split.validation), part(&split.test)]
+        }
+        (None, None) => {
             let prepare = |progress: &dyn Progress| recipe.prepare_split(&Source::from(&rows), split, progress);
             screen.watched("preparing the rows", prepare)?.parts
         }
-        Some((_, model)) => {
+        (Some((_, model)), None) => {
             let [a, b, c] = [split.train, split.validation, split.test].map(|part| {
                 if part.is_empty() {
                     return Ok(Array2::zeros((0, model.code_width())));
@@ -127,8 +134,10 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         }
     };
     let [n, m, k] = parts.each_ref().map(|x| x.nrows());
-    screen.say(format_args!("{n} training, {m} validation, {k} test rows of {} features", parts[0].ncols()));
-    let problem = Problem { x: parts, y: &numbers, names: &labels.names, seed: recipe.seed };
+    let what = if matrix.is_some() { "kernel values" } else { "features" };
+    screen.say(format_args!("{n} training, {m} validation, {k} test rows of {} {what}", parts[2].ncols()));
+    let matrix = matrix.map(|(matrix, _)| matrix);
+    let problem = Problem { x: parts, matrix, y: &numbers, names: &labels.names, seed: recipe.seed };
     let outcome = match flags.method {
         Method::Svm => linear(flags, &problem, screen)?,
         Method::KernelSvm => kernel(flags, &problem, screen)?,
@@ -143,19 +152,24 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
 /// Flags that would have no effect, which nobody means.
 fn refuse_idle(flags: &Classify) -> Result<()> {
     let (rows, files, coded) = (&flags.rows, flags.train.is_some(), flags.model.is_some());
-    let kernel = flags.method == Method::KernelSvm;
+    let (kernel, matrix) = (flags.method == Method::KernelSvm, by_matrix(flags));
     let rbf = flags.kernel.as_deref().is_none_or(|k| k == "rbf");
     let idle = [
-        ("take", rows.take.is_some() && files, "goes with DATA, not with --train and --test"),
+        ("take", rows.preparing.take.is_some() && files, "goes with DATA, not with --train and --test"),
         ("split", rows.split.is_some() && files, "goes with DATA, not with --train and --test"),
         ("split-by", rows.split_by.is_some() && files, "goes with DATA, not with --train and --test"),
-        ("scale", rows.scale.is_some() && coded, "a model prepares rows in its own way"),
-        ("svd", rows.svd.is_some() && coded, "a model prepares rows in its own way"),
+        ("prior", flags.prior.is_some() && files, "goes with DATA, not with --train and --test"),
+        ("prior", flags.prior.is_some() && !kernel, "is a setting of --method kernel-svm"),
+        ("model", coded && matrix, "a kernel matrix takes the place of codes"),
+        ("scale", rows.preparing.scale.is_some() && matrix, "a kernel matrix is taken as it is"),
+        ("svd", rows.preparing.svd.is_some() && matrix, "a kernel matrix is taken as it is"),
+        ("scale", rows.preparing.scale.is_some() && coded, "a model prepares rows in its own way"),
+        ("svd", rows.preparing.svd.is_some() && coded, "a model prepares rows in its own way"),
         ("c", flags.c.is_some() && flags.method == Method::Knn, "is a setting of --method svm and kernel-svm"),
         ("kernel", flags.kernel.is_some() && !kernel, "is a setting of --method kernel-svm"),
         (
             "rbf-width",
-            flags.rbf_width.is_some() && !(kernel && rbf),
+            flags.rbf_width.is_some() && !(kernel && rbf && !matrix),
             "is a setting of --method kernel-svm --kernel rbf",
         ),
         ("hinge", flags.hinge.is_some() && flags.method != Method::Svm, "is a setting of --method svm"),
@@ -181,6 +195,28 @@ fn trials(flags: &Classify) -> usize {
     }
 }
 
+/// Whether the kernel is a matrix that is brought along.
+fn by_matrix(flags: &Classify) -> bool {
+    flags.prior.is_some() || flags.method == Method::KernelSvm && flags.kernel.as_deref() == Some("precomputed")
+}
+
+/// The kernel matrix of the training rows, and the values of all rows, with a column for each that may be trained on.
+fn matrix(flags: &Classify, rows: &Table, split: &Split) -> Result<(Precomputed, Array2<f32>)> {
+    if let Some(path) = &flags.prior {
+        let matrix = read_matrix(path, rows.len())?;
+        return Ok((matrix.select(&split.train)?, matrix.matrix().to_owned()));
+    }
+    let (file, square) = match (&flags.train, &flags.validation) {
+        (None, _) => (&flags.data[..], rows.len()),
+        (Some(file), None) => (std::slice::from_ref(file), split.train.len() + split.validation.len()),
+        (Some(file), Some(_)) => (std::slice::from_ref(file), split.train.len()),
+    };
+    let checked = Precomputed::new(rows.x.slice(s![..square, ..]).to_owned());
+    let (matrix, warnings) = checked.map_err(|e| about_rows(e.into(), file))?;
+    warnings.iter().for_each(|warning| eprintln!("warning: {}: {warning}", file[0].display()));
+    Ok((matrix.select(&split.train)?, rows.x.clone()))
+}
+
 /// Rows as they are, or prepared by a model.
 fn read_rows(
     model: Option<(&Path, &Model)>,
@@ -189,7 +225,7 @@ fn read_rows(
     screen: Screen,
 ) -> Result<Table> {
     if let Some((path, model)) = model {
-        return read_for((path, model), files, options, screen, |x| model.preparation().apply(x));
+        return read_like(&Like::model(path, model), files, options, screen, |x| model.preparation().apply(x));
     }
     let table = screen.reading(|| read_many(files, options))?;
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
@@ -225,7 +261,9 @@ fn from_files(
         match &names {
             None => names = Some(table.names.clone()),
             Some(first) => {
-                compare_names(path, table.names.as_deref(), &format!("{} has", train.display()), first.as_deref())?;
+                let (who, width) = (format!("{} has", train.display()), table.x.ncols());
+                let like = Like { who, width, names: first.as_deref(), gaps: false };
+                like.check_names(path, table.names.as_deref())?;
             }
         }
         Ok(table)
@@ -259,6 +297,8 @@ fn from_files(
 /// What is to be learned: training, validation and test rows, the numbers of their classes, and what these are called.
 struct Problem<'a> {
     x: [Array2<f32>; 3],
+    /// The kernel matrix of the training rows, when it was given; the others are kernel values to them then.
+    matrix: Option<Precomputed>,
     y: &'a [Vec<u32>; 3],
     names: &'a [String],
     seed: u64,
@@ -294,7 +334,36 @@ fn linear(flags: &Classify, problem: &Problem, screen: Screen) -> Result<Outcome
     })
 }
 
+/// A kernel machine on a matrix.
+fn precomputed(flags: &Classify, problem: &Problem, matrix: &Precomputed, screen: Screen) -> Result<Outcome> {
+    let (settings, prices) = kernel_settings(flags);
+    let train = (matrix as &dyn Prior, &problem.y[0][..]);
+    let choose = |p: &dyn Progress| choose::precomputed(&settings, &prices, train, problem.part(1), p);
+    let choice = screen.watched("fitting", choose)?;
+    let described = |t: &Tried| trial(t, "", json!({ "kernel": KernelSpec::Precomputed.describe() }));
+    Ok(Outcome {
+        best: place(&choice.tried, &choice.best),
+        trials: choice.tried.iter().map(described).collect(),
+        predicted: classify(&choice.model, problem.x[2].view(), screen)?,
+        warnings: choice.model.support.warnings(|class| problem.name(class)),
+    })
+}
+
+/// The settings of a kernel machine, and the prices to try.
+fn kernel_settings(flags: &Classify) -> (KernelSvm, Vec<f64>) {
+    let usual = KernelSvm::default();
+    let settings = KernelSvm {
+        tolerance: flags.tolerance.unwrap_or(usual.tolerance),
+        max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
+        ..usual
+    };
+    (settings, flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec()))
+}
+
 fn kernel(flags: &Classify, problem: &Problem, screen: Screen) -> Result<Outcome> {
+    if let Some(matrix) = &problem.matrix {
+        return precomputed(flags, problem, matrix, screen);
+    }
     let name = flags.kernel.as_deref().unwrap_or("rbf");
     let widths = match (name, &flags.rbf_width) {
         ("rbf", None) => WIDTHS.map(|w| Some(w.to_owned())).to_vec(),
@@ -312,13 +381,7 @@ fn kernel(flags: &Classify, problem: &Problem, screen: Screen) -> Result<Outcome
         specs.iter().map(|spec| spec.fit_watched(problem.x[0].view(), progress)).collect::<dkae::Result<_>>()
     })?;
     let kernels: Vec<&dyn Kernel> = fitted.iter().map(|k| &**k).collect();
-    let prices = flags.c.clone().unwrap_or(KERNEL_PRICES.to_vec());
-    let usual = KernelSvm::default();
-    let settings = KernelSvm {
-        tolerance: flags.tolerance.unwrap_or(usual.tolerance),
-        max_iterations: flags.max_iterations.unwrap_or(usual.max_iterations),
-        ..usual
-    };
+    let (settings, prices) = kernel_settings(flags);
     let (train, validation) = (problem.part(0), problem.part(1));
     let choice = screen.watched("fitting", |p| choose::kernel(&settings, &kernels, &prices, train, validation, p))?;
     let described = |t: &Tried| {

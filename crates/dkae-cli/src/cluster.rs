@@ -7,14 +7,15 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{load_model, read_for, table};
+use crate::rows::{Like, load_model, read_like, table};
 use crate::screen::Screen;
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
-    let model = load_model(&flags.model, &flags.data)?;
-    let mut sink = stream::create(&flags.output, 1, Some(&["cluster".to_owned()]))?;
-    let (files, options) = (std::slice::from_ref(&flags.data), flags.reading.options());
-    let rows = read_for((&flags.model, &model), files, &options, screen, |x| model.encode(x))?;
+    let at = &flags.files;
+    let model = load_model(&at.model, &at.data)?;
+    let mut sink = stream::create(&at.output, 1, Some(&["cluster".to_owned()]))?;
+    let (files, options) = (std::slice::from_ref(&at.data), at.reading.options());
+    let rows = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| model.encode(x))?;
     let codes = &rows.x;
     let classes = rows.labels.as_ref().map(|labels| labels.names.len());
     let clusters = flags.clusters.or(classes).unwrap_or(KMeans::default().clusters);
@@ -35,7 +36,7 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     }
     let mut value = json!({
         "clusters": clusters, "sizes": sizes, "inertia": found.inertia, "iterations": found.iterations,
-        "converged": found.converged, "output": flags.output,
+        "converged": found.converged, "output": at.output,
     });
     if let Some(labels) = &rows.labels {
         let counts = counts(labels, &found.labels, clusters);
@@ -49,7 +50,7 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
         value["classes"] = json!(labels.names);
         value["counts"] = json!(counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>());
     }
-    lines.push(format!("wrote {}", flags.output.display()));
+    lines.push(format!("wrote {}", at.output.display()));
     Ok((lines.join("\n"), value))
 }
 

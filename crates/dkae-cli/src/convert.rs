@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
-use crate::rows::{check_names, check_width, load_model, say_header, together};
+use crate::rows::{Like, load_model, say_header, together};
 use crate::screen::{Screen, stop_requested};
 
 /// What to do to the rows.
@@ -18,7 +18,7 @@ pub enum Direction {
     Reconstruct,
 }
 
-pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
+pub fn run(Convert { files: flags }: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
     let model = load_model(&flags.model, &flags.data)?;
     let (input, output, name): (_, _, fn(usize) -> String) = match direction {
         Direction::Encode => (model.input_width(), model.code_width(), |i| format!("code{}", i + 1)),
@@ -29,9 +29,12 @@ pub fn run(flags: &Convert, direction: Direction, screen: Screen) -> Result<serd
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or((direction != Direction::Decode).then_some(input));
     let mut source = stream::open(&flags.data, &options)?;
-    check_width(&flags.data, source.width(), &flags.model, input, direction == Direction::Decode)?;
-    if direction != Direction::Decode {
-        check_names(&flags.data, source.names(), &flags.model, model.about().names.as_deref())?;
+    let like = Like { width: input, ..Like::model(&flags.model, &model) };
+    if direction == Direction::Decode {
+        like.check_width(&flags.data, source.width(), "codes")?;
+    } else {
+        like.check_width(&flags.data, source.width(), "rows")?;
+        like.check_names(&flags.data, source.names())?;
     }
     say_header(&flags.data, options.format, source.names(), screen)?;
     let names: Vec<String> = match &model.about().names {

@@ -9,24 +9,25 @@ use dkae::code::{Pca, PcaModel};
 use dkae::math::threads;
 use dkae::metrics::mean_squared_error;
 use dkae::train::Noise;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2};
 use serde_json::{Value, json};
 
 use crate::flags::Denoise;
-use crate::rows::{by_blocks, create, encode, load_model, read_for, together};
+use crate::rows::{Like, by_blocks, encode, load_model, read_like, write_raw};
 use crate::screen::Screen;
 
 pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     flags.noise.check()?;
-    let model = load_model(&flags.model, &flags.data)?;
+    let at = &flags.files;
+    let model = load_model(&at.model, &at.data)?;
     // A wrong name is found out now rather than after the work.
-    dkae::data::stream::create(&flags.output, model.input_width(), None)?;
-    let options = flags.reading.options();
+    dkae::data::stream::create(&at.output, model.input_width(), None)?;
+    let options = at.reading.options();
     let prepared = |path: &PathBuf| -> Result<Array2<f32>> {
         let (files, preparation) = (std::slice::from_ref(path), model.preparation());
-        Ok(read_for((&flags.model, &model), files, &options, screen, |x| preparation.apply(x))?.x)
+        Ok(read_like(&Like::model(&at.model, &model), files, &options, screen, |x| preparation.apply(x))?.x)
     };
-    let clean = prepared(&flags.data)?;
+    let clean = prepared(&at.data)?;
     let rows = noisy(clean.view(), flags.noise, flags.seed);
     let codes = encode(&model, rows.view(), screen)?;
     let find = |codes: &Array2<f32>| {
@@ -39,20 +40,14 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
         Some(path) => find(&encode(&model, prepared(path)?.view(), screen)?)?,
     };
     let components = pca.components.nrows();
-    let cleaned = by_blocks("decoding", codes.view(), screen, |block| {
-        model.net().decode(pca.inverse(pca.transform(block)?.view())?.view())
-    })?;
-    let mut sink = create(&flags.output, model.input_width(), model.about().names.as_deref())?;
-    for block in cleaned.axis_chunks_iter(Axis(0), together(model.input_width(), &options)) {
-        sink.write(model.preparation().apply_inverse(block)?.view())?;
-    }
-    sink.finish()?;
+    let cleaned = by_blocks("decoding", codes.view(), screen, |block| model.net().decode(pca.project(block)?.view()))?;
+    write_raw(&at.output, cleaned.view(), model.preparation(), model.about().names.as_deref(), &options)?;
 
     let kept: f64 = pca.explained_variance_ratio.sum();
     let mut lines = vec![format!("kept {} components, {:.1} % of the codes' variance", components, 100.0 * kept)];
     let mut value = json!({
         "rows": cleaned.nrows(), "columns": model.input_width(), "components": components, "explained_variance": kept,
-        "output": flags.output,
+        "output": at.output,
     });
     let after = mean_squared_error(clean.view(), cleaned.view())?;
     if flags.noise == Noise::None {
@@ -63,7 +58,7 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
         value["noisy_mse"] = json!(before);
     }
     value["mse"] = json!(after);
-    lines.push(format!("wrote {}", flags.output.display()));
+    lines.push(format!("wrote {}", at.output.display()));
     Ok((lines.join("\n"), value))
 }
 

@@ -1,186 +1,178 @@
-//! `dkae embed`: rows to a few coordinates, by the methods that need no network.
+//! `dkae embed`: rows to a few coordinates, by the methods that need no network, and back.
 //!
 //! Everything is fitted on all rows of DATA, and these rows are embedded; with `--on` rows of another file are, by what was
 //! fitted on DATA.
 
-use std::path::{Path, PathBuf};
+mod methods;
+
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
-use clap::Args;
 use dkae::Error;
 use dkae::baseline::knn::{Knn, KnnModel};
-use dkae::baseline::{Isomap, Keca, Kpca, Spectrum};
-use dkae::code::Pca;
-use dkae::data::read::{ReadOptions, read, read_many};
+use dkae::data::prepare::Preparation;
+use dkae::data::read::ReadOptions;
 use dkae::data::scale::Scale;
-use dkae::data::{Labels, Table, stream};
-use dkae::kernel::{Kernel as _, KernelSpec, Precomputed, Rbf};
+use dkae::data::split::Split;
+use dkae::data::{Labels, stream};
+use dkae::kernel::{KernelSpec, Rbf};
 use dkae::math::check;
-use dkae::progress::Progress;
-use dkae_report::scatter::Map;
+use dkae::metrics::mean_squared_error;
+use dkae::recipe::{Recipe, Source};
+use dkae_report::scatter::Map as Scatter;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
 use crate::figure;
-use crate::fit::about_rows;
-use crate::flags::{KernelFlags, Reading};
-use crate::rows::{BLOCK, by_blocks, compare_names, write};
+use crate::fit::{about_rows, with_rows};
+use crate::flags::{Embed, Embedding, KernelFlags};
+use crate::rows::{BLOCK, Like, by_blocks, read_like, write, write_raw};
 use crate::screen::{Screen, seconds, stop_requested};
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  dkae embed rows.csv --label class -o z.csv --figure map.svg       kernel PCA of the cluster kernel, and a map
-  dkae embed rows.npy --method pca --components 32 -o z.npy         principal components
-  dkae embed rows.npy --kernel rbf --rbf-width 50% -o z.npy         kernel PCA of another kernel
-  dkae embed rows.npy --method isomap --neighbours 8 -o z.parquet   distances along the data
-  dkae embed rows.npy --on new.npy -o z.npy                         fitted on rows.npy, new.npy embedded
-  dkae embed p.npy --kernel precomputed -o z.npy                    kernel PCA of a kernel matrix
-
-The method is fitted on all rows of DATA, scaled as `dkae fit` does unless --scale says otherwise. Without --on these rows
-are embedded and written in their order; with it, those of the other file, which are read in the same way. With labels, it
-is also said how often the nearest other row of the fit has a row's class. With --kernel precomputed DATA is a kernel
-matrix, and the file of --on has a row of kernel values to the rows of DATA for each new row. Kernel PCA and KECA find their
-eigenpairs to a thousandth of the eigenvalue.")]
-pub struct Embed {
-    /// The rows; several files of the same kind are put one after another
-    #[arg(value_name = "DATA", required = true)]
-    pub data: Vec<PathBuf>,
-    /// Where to write the coordinates, one row for each: npy, csv, tsv or parquet
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// pca, kpca (kernel PCA), keca (kernel entropy components; rbf by default) or isomap
-    #[arg(long, value_name = "METHOD", default_value = "kpca")]
-    pub method: Method,
-    /// Coordinates of an embedded row
-    #[arg(long, value_name = "M", default_value_t = 2)]
-    pub components: usize,
-    /// Embed the rows of this file instead, by what was fitted on DATA
-    #[arg(long, value_name = "DATA")]
-    pub on: Option<PathBuf>,
-    /// Draw the first two coordinates, by class: a file name ending in .svg or .png
-    #[arg(long, value_name = "FILE")]
-    pub figure: Option<PathBuf>,
-    /// kpca: leave the mean in
-    #[arg(long)]
-    pub uncentred: bool,
-    /// keca: leading eigenpairs among which components are chosen [default: 64, or twice the components]
-    #[arg(long, value_name = "N")]
-    pub candidates: Option<usize>,
-    /// isomap: neighbours that each row is linked to [default: 5]
-    #[arg(long, value_name = "K")]
-    pub neighbours: Option<usize>,
-    /// isomap: rows that paths are measured from, drawn at random [default: 1000, or all when there are fewer]
-    #[arg(long, value_name = "N")]
-    pub landmarks: Option<usize>,
-    /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 7)]
-    pub seed: u64,
-    /// auto, none, unit, unit-all or standard [default: auto]
-    #[arg(long, value_name = "SCALE")]
-    pub scale: Option<Scale>,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub kernel: KernelFlags,
-}
-
-/// How rows are embedded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Method {
-    /// Principal components.
-    Pca,
-    /// Kernel PCA.
-    Kpca,
-    /// Kernel entropy components.
-    Keca,
-    /// Distances along the data.
-    Isomap,
-}
-
-/// A fitted method, the rows of the fit embedded, and what there is to say about it.
-struct Fitted {
-    model: Box<dyn dkae::Embed>,
-    scores: Array2<f32>,
-    lines: Vec<String>,
-    value: Value,
-    warnings: Vec<String>,
-}
+use methods::{Fitted, Map};
 
 pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
-    let start = Instant::now();
     refuse_idle(flags)?;
     let spec = kernel(flags)?;
+    let mut recipe = Recipe { seed: flags.seed, ..Recipe::default() };
+    flags.rows.apply(&mut recipe);
+    if spec == KernelSpec::Precomputed {
+        recipe.scale = Scale::None;
+    }
+    recipe.check()?;
     // A wrong name is found out now rather than after the work.
     stream::create(&flags.output, 1, None)?;
+    if let Some(path) = &flags.reconstruct {
+        stream::create(path, 1, None)?;
+    }
     if let Some(path) = &flags.figure {
         figure::check_name("figure", path)?;
         if flags.components < 2 {
             return Err(Error::setting("figure", "a map needs two coordinates; give --components 2 or more").into());
         }
     }
-    let options = flags.reading.options();
-    let table = screen.reading(|| read_many(&flags.data, &options))?;
-    check::finite(&flags.data[0].display().to_string(), table.x.view())?;
-    check::components(flags.components, table.len(), "the number of rows")?;
-    let scale = if spec == KernelSpec::Precomputed { Scale::None } else { flags.scale.unwrap_or_default() };
-    let scaler = scale.fit(table.x.view(), table.shape).map_err(|e| about_rows(e.into(), &flags.data))?;
-    let x = scaler.apply(table.x.view())?;
-    let fitted = screen.watched("fitting", |progress| fit(flags, &spec, x.view(), progress));
-    let fitted = fitted.map_err(|e| about_rows(e, &flags.data))?;
-    let (z, labels) = match &flags.on {
-        None => (fitted.scores.clone(), table.labels.clone()),
-        Some(path) => {
-            let new = read_new(path, &table, options, flags, screen)?;
-            let rows = scaler.apply(new.x.view())?;
-            (by_blocks("embedding", rows.view(), screen, |block| fitted.model.embed(block))?, new.labels)
-        }
+    let (start, options) = (Instant::now(), flags.reading.options());
+    with_rows(&flags.data, &options, &recipe, screen, |source, _| {
+        let (mut lines, mut value) = embed(flags, &spec, &recipe, source, &options, screen)?;
+        let files = [Some(&flags.output), flags.reconstruct.as_ref(), flags.figure.as_ref()];
+        let names: Vec<String> = files.into_iter().flatten().map(|path| path.display().to_string()).collect();
+        let (rows, columns) = (&value["rows"], &value["components"]);
+        lines.push(format!("wrote {rows} rows of {columns} to {} in {}", names.join(", "), seconds(start.elapsed())));
+        value["output"] = json!(flags.output);
+        value["reconstruct"] = json!(flags.reconstruct);
+        value["figure"] = json!(flags.figure);
+        value["seconds"] = json!(start.elapsed().as_secs_f64());
+        Ok((lines.join("\n"), value))
+    })
+}
+
+/// Rows that were prepared, where they are, and their classes. Rows with gaps are NaN, and so are their coordinates.
+struct Embedded {
+    x: Array2<f32>,
+    z: Array2<f32>,
+    labels: Option<Labels>,
+}
+
+impl Embedded {
+    /// Those without gaps.
+    fn known(&self) -> Embedded {
+        let known: Vec<usize> = (0..self.x.nrows()).filter(|&i| self.x.row(i).iter().all(|v| v.is_finite())).collect();
+        let labels = self.labels.as_ref().map(|labels| labels.select(&known));
+        Embedded { x: self.x.select(Axis(0), &known), z: self.z.select(Axis(0), &known), labels }
+    }
+}
+
+/// Fits, embeds, writes.
+fn embed(
+    flags: &Embed,
+    spec: &KernelSpec,
+    recipe: &Recipe,
+    source: &Source,
+    options: &ReadOptions,
+    screen: Screen,
+) -> Result<(Vec<String>, Value)> {
+    let split = drawn(source.x.len(), recipe)?;
+    check::components(flags.components, split.train.len(), "the number of rows")?;
+    let ours = |e: dkae::Error| about_rows(e.into(), &flags.data);
+    let prepared = screen.watched("preparing the rows", |progress| recipe.prepare_split(source, split, progress));
+    let prepared = prepared.map_err(ours)?;
+    let ([x, ..], preparation) = (prepared.parts, prepared.preparation);
+    let labels = prepared.labels.map(|[labels, ..]| labels);
+    let fitted = screen.watched("fitting", |progress| {
+        let fitted = methods::fit(flags, spec, x.view(), progress)?;
+        if flags.reconstruct.is_some() { fitted.with_way_back(x.view(), flags.seed, progress) } else { Ok(fitted) }
+    });
+    let fitted: Fitted = fitted.map_err(|e| about_rows(e, &flags.data))?;
+    let own = Embedded { x, z: fitted.scores, labels };
+    let other = match &flags.on {
+        None => None,
+        Some(path) => Some(read_new(path, source, &preparation, &fitted.map, flags, screen)?),
     };
-    if !z.iter().all(|v| v.is_finite()) {
+    let written = other.as_ref().unwrap_or(&own);
+    let (known, file) = (written.known(), flags.on.as_ref().unwrap_or(&flags.data[0]));
+    if !known.z.iter().all(|v| v.is_finite()) {
         let message = "the coordinates are not finite: values are so large that the kernel overflows; scale the rows, with \
                        --scale standard, or leave the largest out";
-        let rows = flags.on.as_ref().unwrap_or(&flags.data[0]);
-        return Err(Error::format(rows, "", message).into());
+        return Err(Error::format(file, "", message).into());
     }
-    let names: Vec<String> = (1..=z.ncols()).map(|i| format!("component{i}")).collect();
-    write(&flags.output, z.view(), Some(&names))?;
+    let names: Vec<String> = (1..=written.z.ncols()).map(|i| format!("component{i}")).collect();
+    write(&flags.output, written.z.view(), Some(&names))?;
+    let Fitted { mut lines, mut value, mut warnings, map, .. } = Fitted { scores: Array2::zeros((0, 0)), ..fitted };
+    if let (Some(path), Map::BothWays(map)) = (&flags.reconstruct, &map) {
+        let back = by_blocks("reconstructing", written.z.view(), screen, |z| past_gaps(z, |z| map.invert(z)))?;
+        write_raw(path, back.view(), &preparation, source.names, options)?;
+        let found = Embedded { x: back, z: written.z.clone(), labels: None }.known();
+        let error = mean_squared_error(known.x.view(), found.x.view())?;
+        lines.push(format!("squared error of the rows written: {error:.5} per value"));
+        value["mse"] = json!(error);
+    }
     if let Some(path) = &flags.figure {
-        draw(path, z.view(), labels.as_ref())?;
+        draw(path, known.z.view(), known.labels.as_ref())?;
     }
-
-    let Fitted { mut lines, mut value, warnings, scores, .. } = fitted;
+    let missing = written.x.nrows() - known.x.nrows();
+    if missing > 0 {
+        let (file, rows) = (file.display(), written.x.nrows());
+        warnings.push(format!("{file}: {missing} of {rows} rows have missing values; their results are NaN"));
+    }
     warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    if let (Some(own), Some(labels)) = (&table.labels, &labels) {
-        let right = nearest((scores.view(), own), (z.view(), labels), flags.on.is_none(), screen)?;
-        if let Some(right) = right {
-            lines.push(format!("nearest neighbour of the same class: {:.2} % of {} rows", 100.0 * right, z.nrows()));
-            value["nearest_neighbour_accuracy"] = json!(right);
-        }
+    if let Some(right) = nearest(&own, &known, flags.on.is_none(), screen)? {
+        lines.push(format!("nearest neighbour of the same class: {:.2} % of {} rows", 100.0 * right, known.z.nrows()));
+        value["nearest_neighbour_accuracy"] = json!(right);
     }
-    let also = flags.figure.as_ref().map_or(String::new(), |path| format!(", {}", path.display()));
-    let (rows, columns, output) = (z.nrows(), z.ncols(), flags.output.display());
-    lines.push(format!("wrote {rows} rows of {columns} to {output}{also} in {}", seconds(start.elapsed())));
-    value["rows"] = json!(rows);
-    value["fitted_rows"] = json!(table.len());
-    value["components"] = json!(columns);
+    if recipe.take.is_some() {
+        let number = |&i: &usize| source.numbers.map_or(i, |numbers| numbers[i]);
+        value["taken"] = json!(prepared.split.train.iter().map(number).collect::<Vec<usize>>());
+    }
+    value["rows"] = json!(written.z.nrows());
+    value["fitted_rows"] = json!(own.z.nrows());
+    value["components"] = json!(written.z.ncols());
     value["warnings"] = json!(warnings);
-    value["output"] = json!(flags.output);
-    value["figure"] = json!(flags.figure);
-    value["seconds"] = json!(start.elapsed().as_secs_f64());
-    Ok((lines.join("\n"), value))
+    Ok((lines, value))
+}
+
+/// All rows, or those that are drawn, in their order.
+fn drawn(n: usize, recipe: &Recipe) -> Result<Split> {
+    let mut split = Split::random_of(n, recipe.take.unwrap_or(n), [1.0, 0.0, 0.0], recipe.seed)?;
+    split.train.sort_unstable();
+    Ok(split)
 }
 
 /// Flags that would have no effect, which nobody means.
 fn refuse_idle(flags: &Embed) -> Result<()> {
     let is = |method| flags.method == method;
-    let kernel = is(Method::Kpca) || is(Method::Keca);
+    let kernel = is(Embedding::Kpca) || is(Embedding::Keca);
+    let (matrix, rows) = (flags.kernel.kernel.as_deref() == Some("precomputed"), &flags.rows);
     let idle = [
-        ("uncentred", flags.uncentred && !is(Method::Kpca), "is a setting of --method kpca"),
-        ("candidates", flags.candidates.is_some() && !is(Method::Keca), "is a setting of --method keca"),
-        ("neighbours", flags.neighbours.is_some() && !is(Method::Isomap), "is a setting of --method isomap"),
-        ("landmarks", flags.landmarks.is_some() && !is(Method::Isomap), "is a setting of --method isomap"),
+        ("uncentred", flags.uncentred && !is(Embedding::Kpca), "is a setting of --method kpca"),
+        ("candidates", flags.candidates.is_some() && !is(Embedding::Keca), "is a setting of --method keca"),
+        ("neighbours", flags.neighbours.is_some() && !is(Embedding::Isomap), "is a setting of --method isomap"),
+        ("landmarks", flags.landmarks.is_some() && !is(Embedding::Isomap), "is a setting of --method isomap"),
         ("method", flags.kernel != KernelFlags::default() && !kernel, "only kpca and keca have a kernel to set"),
+        ("eigen-tolerance", flags.eigen_tolerance.is_some() && !kernel, "is a setting of --method kpca and keca"),
+        ("reconstruct", flags.reconstruct.is_some() && matrix, "a kernel matrix does not say what its rows are"),
+        ("scale", rows.scale.is_some() && matrix, "a kernel matrix is taken as it is"),
+        ("svd", rows.svd.is_some() && matrix, "a kernel matrix is taken as it is"),
+        ("take", rows.take.is_some() && matrix, "a kernel matrix is taken as it is"),
         ("prior", flags.kernel.prior.is_some(), "give the matrix itself as DATA, with --kernel precomputed"),
     ];
     match idle.into_iter().find(|(_, given, _)| *given) {
@@ -192,7 +184,7 @@ fn refuse_idle(flags: &Embed) -> Result<()> {
 /// The kernel in force.
 fn kernel(flags: &Embed) -> Result<KernelSpec> {
     let mut spec = match flags.method {
-        Method::Keca => KernelSpec::Rbf(Rbf::default()),
+        Embedding::Keca => KernelSpec::Rbf(Rbf::default()),
         _ => KernelSpec::default(),
     };
     flags.kernel.apply(&mut spec)?;
@@ -200,172 +192,61 @@ fn kernel(flags: &Embed) -> Result<KernelSpec> {
     let refuse = |flag, why: &str| Err(Error::setting(flag, why).into());
     match spec {
         KernelSpec::Ideal => refuse("kernel", "the ideal kernel is made of labels: there is nothing to embed rows by"),
-        KernelSpec::Precomputed if flags.method == Method::Keca => {
+        KernelSpec::Precomputed if flags.method == Embedding::Keca => {
             refuse("kernel", "entropy components need a kernel with a formula; give the rows and one of the others")
         }
-        KernelSpec::Precomputed if flags.scale.is_some() => refuse("scale", "a kernel matrix is taken as it is"),
         spec => Ok(spec.with_seed(flags.seed)),
     }
 }
 
-fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
-    let (components, seed) = (flags.components, flags.seed);
-    match flags.method {
-        Method::Pca => {
-            let model = Pca { components, seed, ..Pca::default() }.fit_watched(x, progress)?;
-            let shares = model.explained_variance_ratio.to_vec();
-            let percent = |v: f64| format!("{:.1} %", 100.0 * v);
-            let lines = vec![
-                format!("principal components of {} rows", x.nrows()),
-                format!("share of the variance {}, together {}", list(&shares, percent), percent(shares.iter().sum())),
-            ];
-            let value = json!({
-                "method": "pca", "explained_variance": model.explained_variance.to_vec(),
-                "explained_variance_ratio": shares,
-            });
-            Ok(Fitted { scores: model.transform(x)?, model: Box::new(model), lines, value, warnings: Vec::new() })
-        }
-        Method::Kpca => {
-            let kpca = Kpca { components, centred: !flags.uncentred, seed, ..Kpca::default() };
-            let mut warnings = Vec::new();
-            let (model, spectrum, kernel): (Box<dyn dkae::Embed>, Spectrum, String) = match spec {
-                // Through its posteriors: not even blocks of the kernel matrix are needed.
-                KernelSpec::Pck(settings) => {
-                    let pck = settings.fit_watched(x, progress)?;
-                    let kernel = pck.describe();
-                    let model = kpca.fit_pck(pck, x, progress)?;
-                    let spectrum = model.model.spectrum.clone();
-                    (Box::new(model), spectrum, kernel)
-                }
-                KernelSpec::Precomputed => {
-                    let (matrix, about) = Precomputed::new(x.to_owned())?;
-                    warnings = about;
-                    let spectrum = kpca.fit_prior(&matrix, progress)?;
-                    (Box::new(spectrum.clone()), spectrum, spec.describe())
-                }
-                _ => {
-                    let fitted = spec.fit_watched(x, progress)?;
-                    let kernel = fitted.describe();
-                    let model = kpca.fit(fitted, x, progress)?;
-                    let spectrum = model.spectrum.clone();
-                    (Box::new(model), spectrum, kernel)
-                }
-            };
-            let name = if flags.uncentred { "kernel PCA, uncentred" } else { "kernel PCA" };
-            let mut fitted = spectral(name, x.nrows(), model, &spectrum);
-            fitted.lines.insert(1, kernel.clone());
-            fitted.warnings.extend(warnings);
-            fitted.value["method"] = json!("kpca");
-            fitted.value["centred"] = json!(!flags.uncentred);
-            fitted.value["kernel"] = json!(kernel);
-            Ok(fitted)
-        }
-        Method::Keca => {
-            let usual = Keca::default();
-            let candidates = flags.candidates.unwrap_or(usual.candidates.max(components.saturating_mul(2)));
-            let kernel = spec.fit_watched(x, progress)?;
-            let description = kernel.describe();
-            let model = Keca { components, candidates, seed, ..usual }.fit_kernel(kernel, x, progress)?;
-            let (spectrum, contributions) = (model.spectrum.clone(), model.contributions.to_vec());
-            let ranks: Vec<f64> = model.ranks.iter().map(|&r| (r + 1) as f64).collect();
-            let exact = model.exact;
-            let mut fitted = spectral("kernel entropy components", x.nrows(), Box::new(model), &spectrum);
-            fitted.lines.insert(1, description.clone());
-            fitted.lines.push(format!("entropy terms {}", list(&contributions, number)));
-            fitted.lines.push(format!("places by eigenvalue {}", list(&ranks, |r| r.to_string())));
-            if !exact {
-                let advice = "eigenpairs beyond the candidates may contribute more; raise --candidates to be sure";
-                fitted.warnings.push(advice.into());
-            }
-            fitted.value["method"] = json!("keca");
-            fitted.value["kernel"] = json!(description);
-            fitted.value["contributions"] = json!(contributions);
-            fitted.value["exact"] = json!(exact);
-            Ok(fitted)
-        }
-        Method::Isomap => {
-            let usual = Isomap::default();
-            let neighbours = flags.neighbours.unwrap_or(usual.neighbours);
-            let landmarks = flags.landmarks.unwrap_or(usual.landmarks);
-            let model = Isomap { components, neighbours, landmarks, seed }.fit(x, progress)?;
-            let (spectrum, scores, pieces) = (model.spectrum.clone(), model.scores.clone(), model.pieces);
-            let mut fitted = spectral("ISOMAP", x.nrows(), Box::new(model), &spectrum);
-            fitted.scores = scores;
-            if pieces > 1 {
-                let message = format!(
-                    "with {neighbours} neighbours the rows fall into {pieces} pieces, which were linked where they are \
-                     closest; raise --neighbours for a graph in one piece"
-                );
-                fitted.warnings.push(message);
-            }
-            fitted.value["method"] = json!("isomap");
-            fitted.value["neighbours"] = json!(neighbours);
-            fitted.value["pieces"] = json!(pieces);
-            Ok(fitted)
-        }
-    }
-}
-
-/// What the methods that find eigenpairs have in common.
-fn spectral(name: &str, rows: usize, model: Box<dyn dkae::Embed>, spectrum: &Spectrum) -> Fitted {
-    let values = spectrum.values.to_vec();
-    let lines = vec![format!("{name} of {rows} rows"), format!("eigenvalues {}", list(&values, number))];
-    let mut warnings = Vec::new();
-    if let Some(search) = spectrum.search.filter(|search| !search.converged) {
-        let message = format!("the eigenpairs were still changing after {} products with the matrix", search.sweeps);
-        warnings.push(message);
-    }
-    let empty = values.iter().filter(|&&v| v == 0.0).count();
-    if empty > 0 {
-        warnings.push(format!("the last {empty} of {} components are empty: the matrix has no more", values.len()));
-    }
-    let value = json!({ "eigenvalues": values, "converged": spectrum.search.is_none_or(|s| s.converged) });
-    Fitted { model, scores: spectrum.scores(), lines, value, warnings }
-}
-
-/// The first few numbers.
-fn list(values: &[f64], text: impl Fn(f64) -> String) -> String {
-    const SHOWN: usize = 8;
-    let mut shown: Vec<String> = values.iter().take(SHOWN).map(|&v| text(v)).collect();
-    if values.len() > SHOWN {
-        shown.push("...".into());
-    }
-    shown.join(", ")
-}
-
-/// Four digits, whatever the size.
-fn number(v: f64) -> String {
-    if v == 0.0 || (1e-2..1e5).contains(&v.abs()) { format!("{v:.4}") } else { format!("{v:.3e}") }
-}
-
-/// The rows of another file, which must be of the same kind.
-fn read_new(path: &Path, fitted: &Table, options: ReadOptions, flags: &Embed, screen: Screen) -> Result<Table> {
-    // A sparse file of few rows may not mention the last features; a file of labels belongs to DATA.
-    let width = options.width.or(Some(fitted.x.ncols()));
-    let options = ReadOptions { width, labels_file: None, ..options };
-    let new = screen.reading(|| match read(path, &options) {
+/// The rows of another file, which must be of the same kind, and where they are.
+fn read_new(
+    path: &Path,
+    source: &Source,
+    preparation: &Preparation,
+    map: &Map,
+    flags: &Embed,
+    screen: Screen,
+) -> Result<Embedded> {
+    // A file of labels belongs to DATA.
+    let options = ReadOptions { labels_file: None, ..flags.reading.options() };
+    let who = format!("{} has", flags.data[0].display());
+    let like = Like { who, width: source.x.width(), names: source.names, gaps: options.allow_missing };
+    let files = [path.to_owned()];
+    let read =
+        |options: &ReadOptions| read_like(&like, &files, options, screen, |x| past_gaps(x, |x| preparation.apply(x)));
+    let new = match read(&options) {
         // New rows often have no class.
-        Err(Error::Setting { name: "label", .. }) => read(path, &ReadOptions { label: None, ..options }),
+        Err(e) if matches!(e.downcast_ref(), Some(Error::Setting { name: "label", .. })) => {
+            read(&ReadOptions { label: None, ..options })
+        }
         result => result,
-    })?;
-    check::finite(&path.display().to_string(), new.x.view())?;
-    let (found, expected, data) = (new.x.ncols(), fitted.x.ncols(), flags.data[0].display());
-    if found != expected {
-        let message = format!("{}: rows of {found} columns, but {data} has {expected}", path.display());
-        return Err(Error::Data(message).into());
+    }?;
+    let z = by_blocks("embedding", new.x.view(), screen, |x| past_gaps(x, |x| map.embed(x)))?;
+    Ok(Embedded { x: new.x, z, labels: new.labels })
+}
+
+/// What `work` makes of rows; of those with gaps it is NaN.
+fn past_gaps(
+    x: ArrayView2<f32>,
+    work: impl Fn(ArrayView2<f32>) -> dkae::Result<Array2<f32>>,
+) -> dkae::Result<Array2<f32>> {
+    let gaps: Vec<usize> = (0..x.nrows()).filter(|&i| !x.row(i).iter().all(|v| v.is_finite())).collect();
+    if gaps.is_empty() {
+        return work(x);
     }
-    compare_names(path, new.names.as_deref(), &format!("{data} has"), fitted.names.as_deref())?;
-    Ok(new)
+    let mut filled = x.to_owned();
+    gaps.iter().for_each(|&i| filled.row_mut(i).fill(0.0));
+    let mut made = work(filled.view())?;
+    gaps.iter().for_each(|&i| made.row_mut(i).fill(f32::NAN));
+    Ok(made)
 }
 
 /// How often the nearest row of the fit has the same class; `same` when the rows asked about are those of the fit, which
-/// do not count themselves. Nothing when there is no other row.
-fn nearest(
-    fit: (ArrayView2<f32>, &Labels),
-    new: (ArrayView2<f32>, &Labels),
-    same: bool,
-    screen: Screen,
-) -> Result<Option<f64>> {
+/// do not count themselves. Nothing when there is no other row, or no class.
+fn nearest(fit: &Embedded, new: &Embedded, same: bool, screen: Screen) -> Result<Option<f64>> {
+    let (Some(own), Some(labels)) = (&fit.labels, &new.labels) else { return Ok(None) };
+    let (fit, new) = ((fit.z.view(), own), (new.z.view(), labels));
     let k = if same { 2 } else { 1 };
     if fit.0.nrows() < k || new.0.nrows() == 0 {
         return Ok(None);
@@ -395,6 +276,6 @@ fn draw(path: &Path, z: ArrayView2<f32>, labels: Option<&Labels>) -> Result<()> 
     let axes = ["component 1", "component 2"].map(String::from);
     let classes: Vec<usize> = labels.map_or(Vec::new(), |l| l.index.iter().map(|&i| i as usize).collect());
     let names = labels.map_or(&[][..], |l| &l.names);
-    let map = Map { width: 520.0, height: 520.0, axes, ..Map::default() };
+    let map = Scatter { width: 520.0, height: 520.0, axes, ..Scatter::default() };
     figure::save(path, &map.draw(z.slice(ndarray::s![.., ..2]), &classes, names)?)
 }

@@ -2,6 +2,7 @@
 
 mod classify;
 mod codes;
+mod embed;
 mod files;
 mod fit;
 
@@ -13,8 +14,9 @@ use dkae::data::read::{Column, Format};
 use dkae::data::scale::Scale;
 
 pub use classify::{Classify, HingeKind, Method};
-pub use codes::{Cluster, Convert, Denoise, Report, Walk};
-pub use fit::{Fit, KernelFlags, RowFlags};
+pub use codes::{Cluster, Convert, Denoise, ModelFiles, Report, Walk};
+pub use embed::{Embed, Embedding};
+pub use fit::{Fit, KernelFlags, Preparing, RowFlags};
 
 /// Kernel methods with an explicit map both ways.
 ///
@@ -89,7 +91,7 @@ pub enum Command {
     /// Write the kernel matrix of given rows, or its factors
     Kernel(Box<Kernel>),
     /// Rows to a few coordinates: PCA, kernel PCA, entropy components or ISOMAP
-    Embed(Box<crate::embed::Embed>),
+    Embed(Box<Embed>),
     /// How alike two kernels are: alignment and L_c
     Align(crate::align::Align),
     /// Clean rows: keep the leading components of their codes
@@ -137,6 +139,19 @@ pub struct Demo {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+}
+
+impl Command {
+    /// The model and the rows of the commands that use both.
+    pub fn model_files(&self) -> Option<&ModelFiles> {
+        match self {
+            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => Some(&c.files),
+            Command::Denoise(d) => Some(&d.files),
+            Command::Walk(w) => Some(&w.files),
+            Command::Cluster(c) => Some(&c.files),
+            _ => None,
+        }
+    }
 }
 
 impl Demo {
@@ -236,4 +251,9 @@ pub struct Kernel {
     /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+}
+
+/// A number above 0: anything else is refused before any row is read.
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&c: &f64| c > 0.0 && c.is_finite()).ok_or_else(|| "expected a number above 0".into())
 }

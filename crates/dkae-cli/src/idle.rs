@@ -15,20 +15,20 @@ use crate::settings::Settings;
 /// file: see [`refuse_fit`].
 pub fn refuse(command: &Command) -> Result<()> {
     let (reading, data) = match command {
-        Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
-            (&c.reading, std::slice::from_ref(&c.data))
-        }
-        Command::Denoise(d) => (&d.reading, std::slice::from_ref(&d.data)),
-        Command::Walk(w) => (&w.reading, std::slice::from_ref(&w.data)),
-        Command::Cluster(c) => (&c.reading, std::slice::from_ref(&c.data)),
         Command::Inspect(i) => (&i.reading, std::slice::from_ref(&i.file)),
         Command::Kernel(k) => (&k.reading, &k.data[..]),
         Command::Embed(e) => (&e.reading, &e.data[..]),
         Command::Report(r) => (&r.reading, &r.data[..]),
         Command::Classify(c) => (&c.reading, c.train.as_ref().map_or(&c.data[..], std::slice::from_ref)),
-        _ => return Ok(()),
+        command => match command.model_files() {
+            Some(files) => (&files.reading, std::slice::from_ref(&files.data)),
+            None => return Ok(()),
+        },
     };
     let options = reading.options();
+    if options.group.is_some() && matches!(command, Command::Kernel(_) | Command::Embed(_)) {
+        return Err(Error::setting("group", "groups have no effect here; to leave the column out, give --skip").into());
+    }
     if let (Command::Inspect(i), Some((flag, _))) = (command, given(&options).into_iter().find(|(_, given)| *given))
         && is_model(&i.file)
     {

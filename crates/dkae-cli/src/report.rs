@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::fit::{read_matrix, summary, with_rows};
 use crate::flags::Report;
-use crate::rows::{check_names, check_width, load_model};
+use crate::rows::{Like, load_model};
 use crate::screen::{Screen, seconds};
 use crate::settings::kernels;
 
@@ -62,8 +62,9 @@ fn show(
         RawRows::Dense(x) => x.ncols(),
         RawRows::Sparse(x) => x.ncols(),
     };
-    check_width(file, width, &flags.model, model.input_width(), false)?;
-    check_names(file, source.names, &flags.model, about.names.as_deref())?;
+    let like = Like::model(&flags.model, &model);
+    like.check_width(file, width, "rows")?;
+    like.check_names(file, source.names)?;
     // Rows of another number were not split as the model's own were.
     let own = recipe.split(source.x.len(), source.groups).ok().filter(|split| split.train.len() == about.rows);
     let known = own.is_some();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dkae::data::prepare::Preparation;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_mapped};
 use dkae::data::stream::{self, RowSink};
 use dkae::data::{Shape, Table};
@@ -51,34 +52,51 @@ pub fn is_model(path: &Path) -> bool {
         && start[5..8] == [0, 0, 0]
 }
 
-/// Refuses rows that a model does not take.
-pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, codes: bool) -> dkae::Result<()> {
-    if found == expected {
-        return Ok(());
+/// What rows must be like to go with a model, or with rows that something was fitted on.
+pub struct Like<'a> {
+    /// Who says so, with the verb: `the model m.dkae takes`.
+    pub who: String,
+    /// Columns.
+    pub width: usize,
+    /// What these are called.
+    pub names: Option<&'a [String]>,
+    /// Whether values may be missing.
+    pub gaps: bool,
+}
+
+impl<'a> Like<'a> {
+    /// The rows that a model takes.
+    pub fn model(path: &Path, model: &'a Model) -> Self {
+        let who = format!("the model {} takes", path.display());
+        Like { who, width: model.input_width(), names: model.about().names.as_deref(), gaps: false }
     }
-    let what = if codes { "codes" } else { "rows" };
-    let hint = match found {
-        found if found == expected + 1 && !codes => "; if one column is a label, leave it out with --label or --skip",
-        _ => "",
-    };
-    let (data, model) = (data.display(), model.display());
-    Err(Error::Data(format!("{data}: {what} of {found} columns, but the model {model} takes {expected}{hint}")))
-}
 
-/// Refuses rows whose columns have other names, or the same in another order: their codes would mean nothing.
-pub fn check_names(data: &Path, found: Option<&[String]>, model: &Path, expected: Option<&[String]>) -> Result<()> {
-    compare_names(data, found, &format!("the model {} was trained with", model.display()), expected)
-}
+    /// Refuses rows, or codes, of another width.
+    pub fn check_width(&self, data: &Path, found: usize, what: &str) -> dkae::Result<()> {
+        let (expected, who) = (self.width, &self.who);
+        if found == expected {
+            return Ok(());
+        }
+        let hint = match found {
+            found if found == expected + 1 && what == "rows" => {
+                "; if one column is a label, leave it out with --label or --skip"
+            }
+            _ => "",
+        };
+        Err(Error::Data(format!("{}: {what} of {found} columns, but {who} {expected}{hint}", data.display())))
+    }
 
-/// As [`check_names`], for rows that go with others; `others` is who has the names expected, with the verb.
-pub fn compare_names(data: &Path, found: Option<&[String]>, others: &str, expected: Option<&[String]>) -> Result<()> {
-    let (Some(found), Some(expected)) = (found, expected) else { return Ok(()) };
-    let Some(i) = found.iter().zip(expected).position(|(a, b)| a != b) else { return Ok(()) };
-    let (data, feature, name, wanted) = (data.display(), i + 1, &found[i], &expected[i]);
-    let message = format!(
-        "{data}: feature {feature} is `{name}`, but {others} `{wanted}` there; bring the columns in the same order"
-    );
-    Err(Error::Data(message).into())
+    /// Refuses rows whose columns have other names, or the same in another order: what is made of them would mean nothing.
+    pub fn check_names(&self, data: &Path, found: Option<&[String]>) -> Result<()> {
+        let (Some(found), Some(expected)) = (found, self.names) else { return Ok(()) };
+        let Some(i) = found.iter().zip(expected).position(|(a, b)| a != b) else { return Ok(()) };
+        let (data, feature, name, wanted) = (data.display(), i + 1, &found[i], &expected[i]);
+        let message = format!(
+            "{data}: feature {feature} is `{name}`, but {} `{wanted}` there; bring the columns in the same order",
+            self.who
+        );
+        Err(Error::Data(message).into())
+    }
 }
 
 /// Rows to have in memory at a time. Wide ones, as of word counts, are made dense: fewer of them, 64 MB at most.
@@ -86,10 +104,10 @@ pub fn together(width: usize, options: &ReadOptions) -> usize {
     (options.dense_limit / 4).min(16_000_000).checked_div(width).unwrap_or(BLOCK).clamp(1, BLOCK)
 }
 
-/// What `make` makes of the rows of some files, which must fit the model, with their classes and groups. Rows are read block by
-/// block and only what is made of them is kept: all the word counts of many texts would not fit into memory.
-pub fn read_for(
-    (path, model): (&Path, &Model),
+/// What `make` makes of the rows of some files, with their classes and groups. Rows are read block by block and only what is
+/// made of them is kept: all the word counts of many texts would not fit into memory.
+pub fn read_like(
+    like: &Like,
     files: &[PathBuf],
     options: &ReadOptions,
     screen: Screen,
@@ -97,20 +115,22 @@ pub fn read_for(
 ) -> Result<Table> {
     let mut options = options.clone();
     // A sparse file of few rows may not mention the last words of the vocabulary.
-    options.width = options.width.or(Some(model.input_width()));
+    options.width = options.width.or(Some(like.width));
     let progress = screen.rows("reading", None);
-    let table = read_mapped(files, &options, together(model.input_width(), &options), |file, before, rows| {
+    let table = read_mapped(files, &options, together(like.width, &options), |file, before, rows| {
         if stop_requested() {
             return Err(Error::Interrupted);
         }
-        check_width(file, rows.ncols(), path, model.input_width(), false)?;
-        check::finite_after(&file.display().to_string(), before, rows)?;
+        like.check_width(file, rows.ncols(), "rows")?;
+        if !like.gaps {
+            check::finite_after(&file.display().to_string(), before, rows)?;
+        }
         progress.add(rows.nrows());
         make(rows)
     })?;
     progress.finish(table.len());
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
-    check_names(&files[0], table.names.as_deref(), path, model.about().names.as_deref())?;
+    like.check_names(&files[0], table.names.as_deref())?;
     Ok(table)
 }
 
@@ -172,8 +192,24 @@ pub fn write(path: &Path, rows: ArrayView2<f32>, names: Option<&[String]>) -> Re
     Ok(sink.finish()?)
 }
 
+/// Writes prepared rows as they were before.
+pub fn write_raw(
+    path: &Path,
+    rows: ArrayView2<f32>,
+    preparation: &Preparation,
+    names: Option<&[String]>,
+    options: &ReadOptions,
+) -> Result<()> {
+    let width = preparation.input_width().unwrap_or(rows.ncols());
+    let mut sink = create(path, width, names)?;
+    for block in rows.axis_chunks_iter(Axis(0), together(width, options)) {
+        sink.write(preparation.apply_inverse(block)?.view())?;
+    }
+    Ok(sink.finish()?)
+}
+
 /// As [`write()`], for rows that come block by block.
-pub fn create(path: &Path, width: usize, names: Option<&[String]>) -> Result<Box<dyn RowSink>> {
+fn create(path: &Path, width: usize, names: Option<&[String]>) -> Result<Box<dyn RowSink>> {
     let numbered: Vec<String>;
     let names = match names {
         Some(names) if names.len() == width => names,

@@ -12,7 +12,7 @@ use dkae::recipe::Recipe;
 use dkae::train::Trainer;
 use serde::{Deserialize, Serialize};
 
-use crate::flags::{Fit, KernelFlags, Reading, RowFlags};
+use crate::flags::{Fit, KernelFlags, Preparing, Reading, RowFlags};
 use crate::idle;
 
 /// A settings file: how to read the rows, and the recipe.
@@ -168,10 +168,19 @@ impl Settings {
     }
 }
 
+impl Preparing {
+    /// Changes `recipe` by what was given.
+    pub fn apply(&self, recipe: &mut Recipe) {
+        set(&mut recipe.take, self.take);
+        put(&mut recipe.scale, self.scale);
+        set(&mut recipe.svd, self.svd);
+    }
+}
+
 impl RowFlags {
     /// Changes `recipe` by what was given.
     pub fn apply(&self, recipe: &mut Recipe) -> Result<()> {
-        set(&mut recipe.take, self.take);
+        self.preparing.apply(recipe);
         if let Some(shares) = &self.split {
             recipe.split = three("split", shares)?;
             recipe.split_by = None;
@@ -179,8 +188,6 @@ impl RowFlags {
         if let Some(groups) = &self.split_by {
             recipe.split_by = Some(three("split-by", groups)?);
         }
-        put(&mut recipe.scale, self.scale);
-        set(&mut recipe.svd, self.svd);
         Ok(())
     }
 }

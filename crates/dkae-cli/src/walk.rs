@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::figure;
 use crate::flags::Walk;
-use crate::rows::{encode, load_model, picture, read_for, write};
+use crate::rows::{Like, encode, load_model, picture, read_like, write};
 use crate::screen::Screen;
 
 /// Two codes, and what they are called.
@@ -24,13 +24,14 @@ struct Ends {
 }
 
 pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
-    let model = load_model(&flags.model, &flags.data)?;
-    dkae::data::stream::create(&flags.output, model.input_width(), None)?;
+    let at = &flags.files;
+    let model = load_model(&at.model, &at.data)?;
+    dkae::data::stream::create(&at.output, model.input_width(), None)?;
     let shape = flags.figure.as_deref().map(|path| figure_shape(path, &model)).transpose()?;
-    let (files, options) = (std::slice::from_ref(&flags.data), flags.reading.options());
+    let (files, options) = (std::slice::from_ref(&at.data), at.reading.options());
     // The data's own range is black to white.
     let mut range = (f32::INFINITY, f32::NEG_INFINITY);
-    let table = read_for((&flags.model, &model), files, &options, screen, |x| {
+    let table = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| {
         range = x.iter().fold(range, |(low, high), &v| (low.min(v), high.max(v)));
         model.preparation().apply(x)
     })?;
@@ -45,15 +46,15 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
         .collect::<dkae::Result<_>>()?;
     let views: Vec<_> = walks.iter().map(|w| w.view()).collect();
     let all = ndarray::concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
-    write(&flags.output, all.view(), model.about().names.as_deref())?;
-    let mut text = format!("wrote {} walks of {} steps to {}", ends.len(), flags.steps, flags.output.display());
+    write(&at.output, all.view(), model.about().names.as_deref())?;
+    let mut text = format!("wrote {} walks of {} steps to {}", ends.len(), flags.steps, at.output.display());
     if let (Some(path), Some(shape)) = (&flags.figure, shape) {
         draw(path, shape, &ends, &walks, range)?;
         text += &format!(", drawn in {}", path.display());
     }
     let names: Vec<&str> = ends.iter().map(|e| e.name.as_str()).collect();
     let value = json!({
-        "walks": names, "steps": flags.steps, "rows": all.nrows(), "columns": all.ncols(), "output": flags.output,
+        "walks": names, "steps": flags.steps, "rows": all.nrows(), "columns": all.ncols(), "output": at.output,
         "figure": flags.figure,
     });
     Ok((text, value))
@@ -71,7 +72,7 @@ fn figure_shape(path: &Path, model: &Model) -> Result<Shape> {
 fn rows(flags: &Walk, model: &Model, x: ArrayView2<f32>, from: usize, to: usize) -> Result<Vec<Ends>> {
     for (flag, row) in [("from", from), ("to", to)] {
         if row >= x.nrows() {
-            let (file, last) = (flags.data.display(), x.nrows() - 1);
+            let (file, last) = (flags.files.data.display(), x.nrows() - 1);
             return Err(Error::setting(
                 flag,
                 format!("expected a row of {file}, 0 to {last} (counted from 0), found {row}"),

@@ -4,8 +4,11 @@ mod common;
 
 use std::path::Path;
 
-use common::{clouds, done};
+use common::{clouds, done, refused};
+use dkae::baseline::svm::KernelSvm;
 use dkae::data::read::{ReadOptions, read};
+use dkae::data::split::Split;
+use dkae::kernel::Precomputed;
 use dkae::net::Model;
 use ndarray::{Array2, Axis};
 use serde_json::Value;
@@ -154,6 +157,65 @@ fn every_method_tells_the_clouds_apart_on_rows_and_on_codes() {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(["red", "green", "blue"][cells[0].parse::<usize>().unwrap() % 3], cells[1], "{line}");
     }
+}
+
+#[test]
+fn a_kernel_machine_takes_a_matrix_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let text = std::fs::read_to_string(clouds(path, 300)).unwrap();
+    // The prior of everything is nobody's formula: it is what was written that counts.
+    done(path, "kernel clouds.csv --label kind --kernel 0.5*linear+rbf --rbf-width 100% -o p.npy");
+    let kinds: Vec<&str> = text.lines().skip(1).map(|line| line.rsplit(',').next().unwrap()).collect();
+    std::fs::write(path.join("kinds.txt"), kinds.join("\n")).unwrap();
+    let svm = "--method kernel-svm --c 0.01,1";
+    let beside = json(path, &format!("classify clouds.csv --label kind {svm} --prior p.npy -o a.csv"));
+    let itself = json(path, &format!("classify p.npy --labels-file kinds.txt {svm} --kernel precomputed -o b.csv"));
+    assert_eq!((&beside["tried"], &beside["confusion"]), (&itself["tried"], &itself["confusion"]));
+    let read_text = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();
+    assert_eq!(read_text("a.csv"), read_text("b.csv"));
+    assert!(beside["accuracy"].as_f64().unwrap() > 0.97, "{beside}");
+    assert_eq!((beside["tried"].as_array().map(Vec::len), beside["train"].as_u64()), (Some(2), Some(210)));
+    assert_eq!(beside["best"]["kernel"], "precomputed matrix");
+
+    // The library on the same split says the same of every test row.
+    let matrix = rows(path, "p.npy");
+    let split = Split::random(300, [0.7, 0.15, 0.15], 7).unwrap();
+    let labels: Vec<u32> =
+        kinds.iter().map(|k| ["blue", "green", "red"].iter().position(|n| n == k).unwrap() as u32).collect();
+    let of = |rows: &[usize]| rows.iter().map(|&i| labels[i]).collect::<Vec<u32>>();
+    let train = Precomputed::new(matrix.clone()).unwrap().0.select(&split.train).unwrap();
+    let values = matrix.select(Axis(0), &split.test).select(Axis(1), &split.train);
+    let c = beside["best"]["c"].as_f64().unwrap();
+    let support = KernelSvm { c, ..KernelSvm::default() }.fit_precomputed(&train, &of(&split.train)).unwrap();
+    let decision = support.decision(values.select(Axis(1), &support.rows).view()).unwrap();
+    let predicted = support.vote(decision.view());
+    for (line, (row, class)) in read_text("a.csv").lines().skip(1).zip(split.test.iter().zip(predicted)) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!((cells[0], cells[2]), (&*row.to_string(), ["blue", "green", "red"][class as usize]));
+    }
+
+    // Files of their own: a square one to learn from, and the values of other rows to its rows.
+    for (name, range) in [("train.csv", 0..200), ("test.csv", 200..300)] {
+        let header: String = (0..200).map(|j| format!("to{j},")).collect();
+        let line = |i: usize| {
+            let values: String = (0..200).map(|j| format!("{},", matrix[[i, j]])).collect();
+            format!("{values}{}\n", kinds[i])
+        };
+        std::fs::write(path.join(name), format!("{header}kind\n{}", range.map(line).collect::<String>())).unwrap();
+    }
+    let files = format!("classify --train train.csv --test test.csv --label kind {svm} --kernel precomputed");
+    let value = json(path, &files);
+    assert!(value["accuracy"].as_f64().unwrap() > 0.97, "{value}");
+    assert_eq!(["train", "validation", "test"].map(|part| value[part].as_u64()), [Some(160), Some(40), Some(100)]);
+    // What is no kernel matrix is refused.
+    let refusal = refused(path, &format!("classify clouds.csv --label kind {svm} --kernel precomputed"), 1);
+    assert!(refusal.contains("clouds.csv") && refusal.contains("square") && refusal.contains("300 x 8"), "{refusal}");
+    let swapped =
+        files.replace("train.csv", "x").replace("test.csv", "train.csv").replace("--train x", "--train test.csv");
+    assert!(refused(path, &swapped, 1).contains("square"));
+    let short = refused(path, &format!("classify train.csv --label kind {svm} --prior p.npy"), 2);
+    assert!(short.contains("--prior") && short.contains("300 rows") && short.contains("200 rows"), "{short}");
 }
 
 #[test]

@@ -6,13 +6,15 @@ use std::path::Path;
 
 use common::{clouds, done, files, refused, run, stderr};
 use dkae::Embed;
-use dkae::baseline::{Isomap, Keca, Kpca};
+use dkae::baseline::{Isomap, Keca, Kpca, Pairs, Preimage, PreimageModel};
 use dkae::code::Pca;
 use dkae::data::read::{ReadOptions, read};
 use dkae::data::scale::{Scale, Scaler};
+use dkae::data::split::Split;
 use dkae::kernel::{KernelSpec, Pck, Rbf, Width};
 use dkae::progress::Silent;
-use ndarray::{Array2, ArrayView2};
+use dkae::recipe::{Recipe, Source};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use serde_json::Value;
 
 /// A quick cluster kernel.
@@ -91,6 +93,197 @@ fn every_method_writes_what_the_library_computes_for_rows_of_the_fit_and_for_oth
     }
     let header = std::fs::read_to_string(path.join("new.csv")).unwrap();
     assert!(header.starts_with("component1,component2,component3\n"), "{header}");
+}
+
+fn mse(a: &Array2<f32>, b: &Array2<f32>) -> f64 {
+    (a - b).mapv(|d| f64::from(d).powi(2)).mean().unwrap()
+}
+
+#[test]
+fn kernel_pca_goes_back_to_rows_by_the_width_and_ridge_that_are_best_on_validation_rows() {
+    let folder = folder();
+    let path = folder.path();
+    let (x, new) = scaled(path);
+    let kernel = "--kernel rbf --rbf-width 100% --components 4";
+    let value = json(path, &format!("embed a.csv --label kind {kernel} -o z.npy --reconstruct back.csv"));
+
+    // The oracle: the whole grid, each pair fitted and measured by itself.
+    let rbf = Rbf { width: Width::MedianFraction(1.0), seed: 7 }.fit(x.view()).unwrap();
+    let kpca = Kpca { components: 4, seed: 7, ..Kpca::default() }.fit(Box::new(rbf), x.view(), &Silent).unwrap();
+    let z = kpca.spectrum.scores();
+    let split = Split::random(120, [0.8, 0.2, 0.0], 7).unwrap();
+    let part = |rows: &[usize]| (z.select(Axis(0), rows), x.select(Axis(0), rows));
+    let ((tz, tx), (vz, vx)) = (part(&split.train), part(&split.validation));
+    let train = Pairs { z: tz.view(), x: tx.view() };
+    let median = Rbf { width: Width::MedianFraction(1.0), seed: 7 }.fit(tz.view()).unwrap().sigma();
+    let grid = Preimage::default();
+    let mut all: Vec<(f64, f64, f64)> = Vec::new();
+    for (width, &ridge) in grid.widths.iter().flat_map(|w| grid.ridges.iter().map(move |r| (w * median, r))) {
+        let model = PreimageModel::new(train, 0.5 / width.powi(2), ridge).unwrap();
+        all.push((mse(&model.invert(vz.view()).unwrap(), &vx), width, ridge));
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (error, width, ridge) = all[0];
+    assert!(error < 0.9 * all[all.len() - 1].0, "a choice that matters: {all:?}");
+    let way = &value["way_back"];
+    assert_eq!((way["ridge"].as_f64(), way["validation_rows"].as_u64()), (Some(ridge), Some(24)));
+    assert!((way["width"].as_f64().unwrap() / width - 1.0).abs() < 1e-9, "{way} {width}");
+    assert!((way["validation_mse"].as_f64().unwrap() / error - 1.0).abs() < 1e-6, "{way} {error}");
+
+    // The rows written are those of that model, in the units of the file and with the names of its columns.
+    let model = PreimageModel::new(train, 0.5 / width.powi(2), ridge).unwrap();
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    let raw = read(path.join("a.csv"), &options).unwrap();
+    let scaler: Scaler = Scale::Auto.fit(raw.x.view(), raw.shape).unwrap();
+    let back = model.invert(z.view()).unwrap();
+    let text = std::fs::read_to_string(path.join("back.csv")).unwrap();
+    assert!(text.starts_with("a,b,c,d,e,f,g,h\n"), "{text}");
+    assert!(close(&rows(path, "back.csv"), &scaler.apply_inverse(back.view()).unwrap()));
+    assert!((value["mse"].as_f64().unwrap() / mse(&back, &x) - 1.0).abs() < 1e-4, "{value}");
+
+    // So are rows that were not in the fit.
+    let on = format!("embed a.csv --label kind {kernel} --on b.csv -o z.npy --reconstruct new.parquet");
+    let text = done(path, &on);
+    let back = model.invert(kpca.embed(new.view()).unwrap().view()).unwrap();
+    assert!(close(&rows(path, "new.parquet"), &scaler.apply_inverse(back.view()).unwrap()));
+    let words =
+        ["way back: kernel ridge regression of width ", "ridge ", "24 validation rows", "squared error of the rows"];
+    assert!(words.iter().all(|words| text.contains(words)), "{text}");
+    let spread = (&new - &new.mean_axis(Axis(0)).unwrap()).mapv(|d| f64::from(d).powi(2)).mean().unwrap();
+    let error = json(path, &on)["mse"].as_f64().unwrap();
+    assert!((error / mse(&back, &new) - 1.0).abs() < 1e-4 && error < 0.5 * spread, "{error} of {spread}");
+}
+
+#[test]
+fn every_method_has_a_way_back() {
+    let folder = folder();
+    let path = folder.path();
+    // All components of PCA are the rows themselves.
+    let value =
+        json(path, "embed a.csv --label kind --method pca --components 8 --on b.csv -o z.npy --reconstruct r.csv");
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    assert!(close(&rows(path, "r.csv"), &read(path.join("b.csv"), &options).unwrap().x));
+    assert!(value["way_back"].is_null() && value["mse"].as_f64().unwrap() < 1e-9, "{value}");
+    // Three clouds in eight dimensions: coordinates that tell them apart say most of what there is to say.
+    for flags in [PCK, "--method keca", "--method isomap --neighbours 9"] {
+        let value = json(path, &format!("embed a.csv --label kind {flags} -o z.npy --reconstruct r.npy"));
+        let (x, _) = scaled(path);
+        let spread = (&x - &x.mean_axis(Axis(0)).unwrap()).mapv(|d| f64::from(d).powi(2)).mean().unwrap();
+        let error = value["mse"].as_f64().unwrap();
+        assert!(error < 0.5 * spread && value["way_back"]["ridge"].as_f64().is_some(), "{flags}: {error} of {spread}");
+    }
+}
+
+#[test]
+fn rows_that_are_drawn_are_embedded_as_if_they_were_alone() {
+    let folder = folder();
+    let path = folder.path();
+    let value = json(path, "embed clouds.csv --label kind --take 50 --method pca -o z.npy");
+    let taken: Vec<usize> = serde_json::from_value(value["taken"].clone()).unwrap();
+    assert!(taken.len() == 50 && taken.is_sorted() && taken.iter().all(|&i| i < 180), "{taken:?}");
+    let text = std::fs::read_to_string(path.join("clouds.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let some: Vec<&str> = [0].into_iter().chain(taken.iter().map(|i| i + 1)).map(|i| lines[i]).collect();
+    std::fs::write(path.join("some.csv"), some.join("\n")).unwrap();
+    let alone = json(path, "embed some.csv --label kind --method pca -o alone.npy");
+    assert_eq!(rows(path, "z.npy"), rows(path, "alone.npy"));
+    assert_eq!(value["nearest_neighbour_accuracy"], alone["nearest_neighbour_accuracy"]);
+    // All rows by what was fitted on those.
+    let value = json(path, "embed clouds.csv --label kind --take 50 --method pca --on clouds.csv -o all.npy");
+    assert_eq!((value["rows"].as_u64(), value["fitted_rows"].as_u64()), (Some(180), Some(50)));
+    assert!(close(&rows(path, "all.npy").select(Axis(0), &taken), &rows(path, "alone.npy")));
+    assert_ne!(
+        json(path, "embed clouds.csv --label kind --take 50 --method pca --seed 8 -o z.npy")["taken"],
+        value["taken"]
+    );
+}
+
+#[test]
+fn word_counts_are_embedded_by_their_weights_and_go_back_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // Forty texts on two subjects of ten words each, and a word that all have.
+    let mut text = String::new();
+    for i in 0..40usize {
+        text += &format!("{}", i % 2);
+        for j in 0..10usize {
+            let count = (i * 7 + j * 3) % 4;
+            if count > 0 {
+                text += &format!(" {}:{count}", 10 * (i % 2) + j + 1);
+            }
+        }
+        text += " 21:1\n";
+    }
+    std::fs::write(path.join("counts.svm"), &text).unwrap();
+    let value = json(path, "embed counts.svm --tfidf --svd 4 --method pca --components 3 -o z.npy --reconstruct w.npy");
+    let recipe = Recipe { svd: Some(4), ..Recipe::default() };
+    let table = read(path.join("counts.svm"), &ReadOptions::default()).unwrap();
+    let split = Split { train: (0..40).collect(), validation: vec![], test: vec![] };
+    let prepared = recipe.prepare_split(&Source::from(&table), split, &Silent).unwrap();
+    let x = prepared.parts[0].view();
+    let pca = Pca { components: 3, seed: 7, ..Pca::default() }.fit(x).unwrap();
+    let z = pca.transform(x).unwrap();
+    assert!(close(&rows(path, "z.npy"), &z));
+    assert_eq!(value["nearest_neighbour_accuracy"], 1.0);
+    let weights = prepared.preparation.apply_inverse(pca.inverse(z.view()).unwrap().view()).unwrap();
+    assert_eq!(weights.ncols(), 21);
+    assert!(close(&rows(path, "w.npy"), &weights));
+    // A file of few texts that does not mention the last words.
+    let first: String = text.lines().take(2).map(|line| line.replace(" 21:1", "") + "\n").collect();
+    std::fs::write(path.join("few.svm"), first).unwrap();
+    done(path, "embed counts.svm --tfidf --svd 4 --method pca --components 3 --on few.svm -o few.npy");
+    let mut few = table.x.slice(s![..2, ..]).to_owned();
+    few.column_mut(20).fill(0.0);
+    let want = pca.transform(prepared.preparation.apply(few.view()).unwrap().view()).unwrap();
+    assert!(close(&rows(path, "few.npy"), &want));
+}
+
+#[test]
+fn rows_with_gaps_have_coordinates_that_say_so() {
+    let folder = folder();
+    let path = folder.path();
+    let text = std::fs::read_to_string(path.join("b.csv")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for row in [1, 5] {
+        let rest = lines[row].split_once(',').unwrap().1.to_owned();
+        lines[row] = format!("nan,{rest}");
+    }
+    std::fs::write(path.join("gaps.csv"), lines.join("\n")).unwrap();
+    for flags in ["--method pca", "--kernel rbf", "--method isomap --neighbours 9"] {
+        let embed = format!("embed a.csv --label kind {flags} --allow-missing");
+        done(path, &format!("{embed} --on b.csv -o whole.npy"));
+        let output = run(path, &format!("{embed} --on gaps.csv -o z.npy --reconstruct r.npy --figure m.svg"));
+        assert!(output.status.success() && stderr(&output).contains("gaps.csv: 2 of 60 rows"), "{}", stderr(&output));
+        let raw = ReadOptions { allow_missing: true, ..ReadOptions::default() };
+        let [z, r] = ["z.npy", "r.npy"].map(|name| read(path.join(name), &raw).unwrap().x);
+        let whole = rows(path, "whole.npy");
+        for i in 0..60 {
+            let gap = i == 0 || i == 4;
+            assert!(z.row(i).iter().chain(r.row(i)).all(|v| v.is_nan() == gap), "{flags}: row {i}");
+            assert!(gap || (&z.row(i) - &whole.row(i)).iter().all(|d| d.abs() < 1e-5), "{flags}: row {i}");
+        }
+    }
+}
+
+#[test]
+fn a_tighter_tolerance_is_the_librarys_and_one_that_cannot_be_met_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    clouds(path, 400);
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    let table = read(path.join("clouds.csv"), &options).unwrap();
+    let x = Scale::Auto.fit(table.x.view(), table.shape).unwrap().apply(table.x.view()).unwrap();
+    let embed = "embed clouds.csv --label kind --kernel rbf --rbf-width 50% --components 6 -o z.npy";
+    for (flag, tolerance) in [("", 1e-3), ("--eigen-tolerance 1e-5", 1e-5)] {
+        let rbf = Rbf { width: Width::MedianFraction(0.5), seed: 7 }.fit(x.view()).unwrap();
+        let kpca = Kpca { components: 6, tolerance, seed: 7, ..Kpca::default() };
+        let value = json(path, &format!("{embed} {flag}"));
+        assert_eq!(value["converged"], true, "{flag}");
+        let model = kpca.fit(Box::new(rbf), x.view(), &Silent).unwrap();
+        assert_eq!(rows(path, "z.npy"), model.spectrum.scores(), "{flag}");
+    }
+    let output = run(path, &format!("{embed} --eigen-tolerance 1e-13"));
+    assert!(output.status.success() && stderr(&output).contains("--eigen-tolerance"), "{}", stderr(&output));
 }
 
 #[test]
@@ -172,8 +365,21 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
         ("--components 0 -o z.npy", 2, &["--components", "found 0"]),
         ("--method pca --components 9 -o z.npy", 2, &["--components", "1 to 8", "9"]),
         ("--method isomap --neighbours 180 -o z.npy", 2, &["--neighbours", "180 rows"]),
-        ("--method isomap --landmarks 1 -o z.npy", 2, &["--components", "landmarks"]),
-        ("--method keca --candidates 1 -o z.npy", 2, &["--components", "candidates"]),
+        ("--method isomap --landmarks 1 -o z.npy", 2, &["--landmarks", "at least 2", "components", "found 1"]),
+        ("--method isomap --landmarks 0 -o z.npy", 2, &["--landmarks", "found 0"]),
+        ("--method keca --candidates 1 -o z.npy", 2, &["--candidates", "at least 2", "components", "found 1"]),
+        ("--method keca --candidates 0 -o z.npy", 2, &["--candidates", "found 0"]),
+        ("--eigen-tolerance 0 -o z.npy", 2, &["--eigen-tolerance", "above 0"]),
+        ("--method pca --eigen-tolerance 1e-4 -o z.npy", 2, &["--eigen-tolerance", "kpca and keca"]),
+        ("-o z.npy --reconstruct r.txt", 2, &["r.txt", "npy"]),
+        ("-o z.npy --reconstruct z.npy", 2, &["z.npy", "also written"]),
+        ("-o z.npy --reconstruct clouds.csv", 2, &["clouds.csv", "also read"]),
+        ("--kernel precomputed -o z.npy --reconstruct r.npy", 2, &["--reconstruct", "kernel matrix"]),
+        ("--kernel precomputed --scale none -o z.npy", 2, &["--scale", "as it is"]),
+        ("--kernel precomputed --take 9 -o z.npy", 2, &["--take", "as it is"]),
+        ("--take 181 -o z.npy", 2, &["--take", "181", "180"]),
+        ("--take 5 --components 6 -o z.npy", 2, &["--components", "1 to 5"]),
+        ("--svd 3 -o z.npy", 2, &["required"]),
         ("--method isomap --kernel rbf -o z.npy", 2, &["--method", "only kpca and keca"]),
         ("--method pca --neighbours 3 -o z.npy", 2, &["--neighbours", "isomap"]),
         ("--method keca --uncentred -o z.npy", 2, &["--uncentred", "kpca"]),

@@ -17,6 +17,20 @@ pub trait Embed: Send + Sync {
     fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>>;
 }
 
+impl<T: Embed + ?Sized> Embed for Box<T> {
+    fn input_width(&self) -> usize {
+        (**self).input_width()
+    }
+
+    fn width(&self) -> usize {
+        (**self).width()
+    }
+
+    fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        (**self).embed(x)
+    }
+}
+
 /// Maps embedded rows back to inputs.
 pub trait Invert: Embed {
     /// The inputs that these embedded rows stand for.

@@ -124,6 +124,14 @@ impl RawRows<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// How many features each has.
+    pub fn width(&self) -> usize {
+        match self {
+            RawRows::Dense(x) => x.ncols(),
+            RawRows::Sparse(x) => x.ncols(),
+        }
+    }
 }
 
 /// Rows split and prepared: what the kernel and the trainer see.

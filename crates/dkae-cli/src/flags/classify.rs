@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Reading, RowFlags};
+use super::{Reading, RowFlags, positive};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -12,9 +12,12 @@ Examples:
   dkae classify rows.csv --label class                    split, then a linear SVM on the rows
   dkae classify rows.csv --label class --model my.dkae    on codes, split as in the model's fit
   dkae classify rows.csv --label class --method kernel-svm --c 1,10 --rbf-width 25%,50%
+  dkae classify rows.csv --label class --method kernel-svm --prior p.npy
   dkae classify --train a.csv --test b.csv --label class --method knn --neighbours 1,3,5 -o out.csv
 
-Every value in a list is tried, and the one that does best on the validation rows is used on the test rows.")]
+Every value in a list is tried, and the one that does best on the validation rows is used on the test rows. With --kernel \
+precomputed the rows are kernel values themselves: DATA is a square matrix, or the file of --train is, and those of --test and \
+--validation have a column for each of its rows.")]
 pub struct Classify {
     /// The rows, to be split into training, validation and test rows
     #[arg(value_name = "DATA", required_unless_present = "train", conflicts_with_all = ["train", "test", "validation"])]
@@ -40,9 +43,12 @@ pub struct Classify {
     /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
     #[arg(long, value_name = "C,C,...", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
     pub c: Option<Vec<f64>>,
-    /// kernel-svm: rbf, pck, linear, polynomial or cosine [default: rbf]
+    /// kernel-svm: rbf, pck, linear, polynomial, cosine or precomputed [default: rbf]
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
+    /// kernel-svm: a kernel matrix of all rows of DATA (npy, csv, parquet) instead
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    pub prior: Option<PathBuf>,
     /// kernel-svm: widths to try, numbers or shares of the median distance [default: 100%,50%,25%]
     #[arg(long, value_name = "W,W,...", value_delimiter = ',')]
     pub rbf_width: Option<Vec<String>>,
@@ -88,11 +94,6 @@ pub enum Method {
     KernelSvm,
     /// The nearest training rows.
     Knn,
-}
-
-/// A price: refused here, before any row is read.
-fn positive(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|&c: &f64| c > 0.0 && c.is_finite()).ok_or_else(|| "expected a number above 0".into())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

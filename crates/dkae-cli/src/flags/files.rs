@@ -47,17 +47,18 @@ impl Command {
 
     /// The model that the command uses, and how it is called, in short.
     fn usage(&self) -> (Option<&PathBuf>, &'static str) {
+        let used = self.model_files().map(|files| &files.model);
         match self {
             Command::Fit(_) => (None, "fit DATA -o MODEL"),
             Command::Kernel(_) => (None, "kernel DATA -o FILE"),
             Command::Embed(_) => (None, "embed DATA -o FILE"),
             Command::Align(_) => (None, "align A B"),
-            Command::Encode(c) => (Some(&c.model), "encode MODEL DATA -o CODES"),
-            Command::Decode(c) => (Some(&c.model), "decode MODEL CODES -o FILE"),
-            Command::Reconstruct(c) => (Some(&c.model), "reconstruct MODEL DATA -o FILE"),
-            Command::Denoise(d) => (Some(&d.model), "denoise MODEL DATA -o FILE"),
-            Command::Walk(w) => (Some(&w.model), "walk MODEL DATA --from I --to J -o FILE"),
-            Command::Cluster(c) => (Some(&c.model), "cluster MODEL DATA -o FILE"),
+            Command::Encode(_) => (used, "encode MODEL DATA -o CODES"),
+            Command::Decode(_) => (used, "decode MODEL CODES -o FILE"),
+            Command::Reconstruct(_) => (used, "reconstruct MODEL DATA -o FILE"),
+            Command::Denoise(_) => (used, "denoise MODEL DATA -o FILE"),
+            Command::Walk(_) => (used, "walk MODEL DATA --from I --to J -o FILE"),
+            Command::Cluster(_) => (used, "cluster MODEL DATA -o FILE"),
             Command::Report(r) => (Some(&r.model), "report MODEL DATA"),
             Command::Classify(c) => (c.model.as_ref(), "classify DATA --label COLUMN --model MODEL"),
             _ => (None, "--help"),
@@ -66,32 +67,29 @@ impl Command {
 
     /// What the command writes, and what it reads.
     fn files(&self) -> (Vec<PathBuf>, Vec<&PathBuf>) {
+        if let Some(files) = self.model_files() {
+            let (figure, clean) = match self {
+                Command::Walk(w) => (&w.figure, &None),
+                Command::Denoise(d) => (&None, &d.fit),
+                _ => (&None, &None),
+            };
+            return (
+                figure.iter().chain([&files.output]).cloned().collect(),
+                [&files.model, &files.data].into_iter().chain(clean).chain(&files.reading.labels_file).collect(),
+            );
+        }
         match self {
             Command::Demo(d) => (d.files().to_vec(), Vec::new()),
             Command::Fit(f) => (
                 f.output.iter().cloned().chain(f.page()).chain(f.write_config.clone()).collect(),
                 f.data.iter().chain(&f.config).chain(&f.kernel.prior).chain(&f.reading.labels_file).collect(),
             ),
-            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => {
-                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
-            }
             Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
             Command::Embed(e) => (
-                e.figure.iter().chain([&e.output]).cloned().collect(),
+                e.figure.iter().chain(&e.reconstruct).chain([&e.output]).cloned().collect(),
                 e.data.iter().chain(&e.on).chain(&e.reading.labels_file).collect(),
             ),
             Command::Align(a) => (Vec::new(), vec![&a.first, &a.second]),
-            Command::Denoise(d) => (
-                vec![d.output.clone()],
-                [&d.model, &d.data].into_iter().chain(&d.fit).chain(&d.reading.labels_file).collect(),
-            ),
-            Command::Walk(w) => (
-                w.figure.iter().chain([&w.output]).cloned().collect(),
-                [&w.model, &w.data].into_iter().chain(&w.reading.labels_file).collect(),
-            ),
-            Command::Cluster(c) => {
-                (vec![c.output.clone()], [&c.model, &c.data].into_iter().chain(&c.reading.labels_file).collect())
-            }
             Command::Report(r) => (
                 vec![r.page()],
                 r.data.iter().chain([&r.model]).chain(&r.prior).chain(&r.reading.labels_file).collect(),
@@ -104,6 +102,7 @@ impl Command {
                     .chain(&c.validation)
                     .chain(&c.test)
                     .chain(&c.model)
+                    .chain(&c.prior)
                     .chain(&c.reading.labels_file)
                     .collect(),
             ),

@@ -67,15 +67,23 @@ impl Fit {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Rows")]
 pub struct RowFlags {
-    /// Draw this many rows and use only those
-    #[arg(long, value_name = "N")]
-    pub take: Option<usize>,
+    #[command(flatten)]
+    pub preparing: Preparing,
     /// Shares of training, validation and test rows [default: 0.7,0.15,0.15]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', conflicts_with = "split_by")]
     pub split: Option<Vec<f64>>,
     /// Groups (see --group) for training, validation and test
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub split_by: Option<Vec<String>>,
+}
+
+/// Which rows to use, and how they are prepared.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Rows")]
+pub struct Preparing {
+    /// Draw this many rows and use only those
+    #[arg(long, value_name = "N")]
+    pub take: Option<usize>,
     /// auto, none, unit (each feature from 0 to 1), unit-all (one range for all, as pictures want) or standard [default: auto]
     #[arg(long, value_name = "SCALE")]
     pub scale: Option<Scale>,

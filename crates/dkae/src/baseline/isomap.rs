@@ -107,8 +107,9 @@ impl Isomap {
                 format!("expected at least 1 and fewer than the {n} rows, found {found}"),
             ));
         }
+        check::components(self.components, n, "the number of rows")?;
+        check::as_many("landmarks", self.landmarks, self.components)?;
         let count = self.landmarks.min(n);
-        check::components(self.components, count, &format!("the landmarks among {n} rows"))?;
         let mut landmarks: Vec<usize> = (0..n).collect();
         if count < n {
             landmarks = sample(&mut stream(self.seed, Purpose::Subset, 2, 0), n, count);

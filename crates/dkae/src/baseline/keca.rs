@@ -82,8 +82,9 @@ impl Keca {
     ) -> Result<KecaModel> {
         check::rows("rows for KECA", x)?;
         let n = x.nrows();
+        check::components(self.components, n, "the number of rows")?;
+        check::as_many("candidates", self.candidates, self.components)?;
         let candidates = self.candidates.min(n);
-        check::components(self.components, candidates, &format!("the candidates among {n} rows"))?;
         let kpca = Kpca {
             components: candidates,
             centred: false,

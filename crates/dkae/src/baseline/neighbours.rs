@@ -122,3 +122,115 @@ impl Search {
         self.candidates.into_iter().filter(move |c| c.0.partial_cmp(&self.limit) != Some(Greater)).map(|c| c.1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::rng;
+    use ndarray::{array, concatenate};
+    use rand::RngExt;
+
+    /// The k nearest rows of one query by all distances in f64; of equals the smaller number first.
+    fn by_force(x: ArrayView2<f32>, query: ArrayView1<f32>, k: usize, itself: Option<usize>) -> Vec<(f64, usize)> {
+        let squared = |row: ArrayView1<f32>| {
+            row.iter().zip(query).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum::<f64>()
+        };
+        let mut all: Vec<(f64, usize)> = x.rows().into_iter().map(squared).zip(0..).collect();
+        all.retain(|&(_, i)| itself != Some(i));
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all.truncate(k);
+        all
+    }
+
+    fn random(n: usize, d: usize, seed: u64) -> Array2<f32> {
+        let mut rng = rng::stream(seed, rng::Purpose::Demo, n as u64, d as u64);
+        Array2::from_shape_simple_fn((n, d), || rng.random::<f32>() - 0.5)
+    }
+
+    /// Numbers exactly, distances but for the order of the sum.
+    fn agree(found: &[Vec<(f64, usize)>], x: ArrayView2<f32>, queries: ArrayView2<f32>, k: usize, own: Option<usize>) {
+        assert_eq!(found.len(), queries.nrows());
+        for (i, (found, query)) in found.iter().zip(queries.rows()).enumerate() {
+            let want = by_force(x, query, k, own.map(|own| own + i));
+            let numbers = |list: &[(f64, usize)]| list.iter().map(|&(_, i)| i).collect::<Vec<_>>();
+            assert_eq!(numbers(found), numbers(&want), "query {i}, k {k}");
+            let off = found.iter().zip(&want).map(|(a, b)| (a.0 - b.0).abs() / b.0.max(1e-30)).fold(0.0, f64::max);
+            assert!(off < 1e-12, "query {i}, k {k}: {off}");
+        }
+    }
+
+    #[test]
+    fn neighbours_are_those_of_all_distances_whatever_the_blocks() {
+        // Fewer rows than a block, one block to the row, and a rest.
+        for n in [40, BLOCK, 2 * BLOCK + 7] {
+            let (x, queries) = (random(n, 13, 1), random(9, 13, 2));
+            let crowd = Crowd::new(x.view());
+            for k in [1, 5, 33] {
+                agree(&crowd.nearest(queries.view(), k, None), x.view(), queries.view(), k, None);
+            }
+            // Rows of the crowd do not count themselves; the first asked about need not be the first.
+            let own = n - 20;
+            let some = x.slice(s![own.., ..]);
+            agree(&crowd.nearest(some, 4, Some(own)), x.view(), some, 4, Some(own));
+        }
+    }
+
+    #[test]
+    fn layouts_that_are_not_by_rows_and_owned_crowds_give_the_same() {
+        let (x, queries) = (random(300, 5, 3), random(7, 5, 4));
+        let want = Crowd::new(x.view()).nearest(queries.view(), 6, None);
+        let by_columns = x.t().as_standard_layout().into_owned();
+        let queries_by_columns = queries.t().as_standard_layout().into_owned();
+        assert_eq!(Crowd::new(by_columns.t()).into_owned().nearest(queries_by_columns.t(), 6, None), want);
+        let every_second = random(600, 5, 3);
+        let every_second = every_second.slice(s![..;2, ..]);
+        let found = Crowd::new(every_second).nearest(queries.view(), 6, None);
+        agree(&found, every_second, queries.view(), 6, None);
+    }
+
+    #[test]
+    fn of_equally_distant_rows_the_smaller_number_is_nearer_across_blocks() {
+        // A square around the origin, again and again: all rows are at distance one, in every block.
+        let square = array![[1.0f32, 0.0], [0.0, -1.0], [-1.0, 0.0], [0.0, 1.0]];
+        let n = 2 * BLOCK + 4;
+        let x = Array2::from_shape_fn((n, 2), |(i, j)| square[[i % 4, j]]);
+        let found = Crowd::new(x.view()).nearest(array![[0.0, 0.0]].view(), 6, None);
+        assert_eq!(found, [(0..6).map(|i| (1.0, i)).collect::<Vec<_>>()]);
+        // Seen from row 2 the nearest are its copies, in order, and not itself.
+        let found = Crowd::new(x.view()).nearest(x.slice(s![2..3, ..]), 3, Some(2));
+        assert_eq!(found, [[(0.0, 6), (0.0, 10), (0.0, 14)]]);
+    }
+
+    #[test]
+    fn duplicates_far_from_the_origin_are_at_distance_zero() {
+        // The products in f32 are off by about 100 here, and the true distances are below 1.
+        let near = random(500, 20, 5).mapv(|v| v * 0.1 + 3000.0);
+        let x = concatenate![Axis(0), near, near];
+        let crowd = Crowd::new(x.view());
+        let some = x.slice(s![..QUERIES, ..]);
+        let found = crowd.nearest(some, 3, Some(0));
+        agree(&found, x.view(), some, 3, Some(0));
+        for (i, found) in found.iter().enumerate() {
+            assert_eq!(found[0], (0.0, i + 500), "its twin");
+            assert!(found[1].0 > 0.0 && found[1].0 == found[2].0 && found[1].1 + 500 == found[2].1, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn all_rows_are_neighbours_when_k_is_larger() {
+        let (x, queries) = (random(6, 3, 6), random(2, 3, 7));
+        let crowd = Crowd::new(x.view());
+        let found = crowd.nearest(queries.view(), 50, None);
+        assert!(found.iter().all(|list| list.len() == 6));
+        agree(&found, x.view(), queries.view(), 50, None);
+        let others = crowd.nearest(x.view(), 50, Some(0));
+        assert!(others.iter().enumerate().all(|(i, list)| list.len() == 5 && list.iter().all(|&(_, j)| j != i)));
+    }
+
+    #[test]
+    fn where_f32_overflows_distances_are_still_those_in_f64() {
+        let x = array![[1e30f32, 0.0], [3e30, 0.0], [2.5e30, 0.0], [-1e30, 0.0]];
+        let queries = array![[2.4e30f32, 0.0]];
+        agree(&Crowd::new(x.view()).nearest(queries.view(), 3, None), x.view(), queries.view(), 3, None);
+    }
+}

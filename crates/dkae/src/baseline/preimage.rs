@@ -16,7 +16,7 @@ use crate::math::cholesky::Cholesky;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, gemm, threads};
 use crate::method::{Embed, Invert};
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 /// Settings of the regression.
@@ -111,11 +111,9 @@ impl Preimage {
         for (done, (&width, &ridge)) in
             self.widths.iter().flat_map(|w| self.ridges.iter().map(move |r| (w, r))).enumerate()
         {
-            if progress.stop() {
-                return Err(Error::Interrupted);
-            }
+            progress.check()?;
             let gamma = 0.5 / (width * median).powi(2);
-            match PreimageModel::new(train, gamma, ridge) {
+            match PreimageModel::solve(train, gamma, ridge, progress) {
                 Ok(mut model) => {
                     let mse = model.error(validation)?;
                     model.validation_mse = Some(mse);
@@ -136,6 +134,10 @@ impl Preimage {
 impl PreimageModel {
     /// Fits on all of `train` with a given kernel and ridge.
     pub fn new(train: Pairs, gamma: f64, ridge: f64) -> Result<Self> {
+        Self::solve(train, gamma, ridge, &Silent)
+    }
+
+    fn solve(train: Pairs, gamma: f64, ridge: f64, progress: &dyn Progress) -> Result<Self> {
         train.check("training")?;
         for (name, value) in [("gamma", gamma), ("ridge", ridge)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -146,7 +148,7 @@ impl PreimageModel {
         // A row is at distance zero from itself, whatever rounding says.
         k.diag_mut().fill(1.0 + ridge);
         let mut weights = train.x.mapv(f64::from);
-        Cholesky::new(k)?.solve(weights.view_mut());
+        Cholesky::watched(k, progress)?.solve(weights.view_mut());
         Ok(Self { gamma, ridge, validation_mse: None, z: train.z.to_owned(), weights })
     }
 
@@ -213,7 +215,6 @@ mod tests {
     use crate::baseline::Kpca;
     use crate::fixture::Fixture;
     use crate::kernel::FittedRbf;
-    use crate::progress::Silent;
 
     #[test]
     fn agrees_with_scikit_learn() {

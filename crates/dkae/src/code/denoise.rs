@@ -19,9 +19,7 @@ pub fn denoise(model: &dyn Invert, pca: &PcaModel, x: ArrayView2<f32>) -> Result
             pca.mean.len()
         )));
     }
-    let codes = model.embed(x)?;
-    let kept = pca.inverse(pca.transform(codes.view())?.view())?;
-    model.invert(kept.view())
+    model.invert(pca.project(model.embed(x)?.view())?.view())
 }
 
 #[cfg(test)]

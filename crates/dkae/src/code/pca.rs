@@ -6,8 +6,7 @@
 //!
 //! The covariance is never formed when few components are wanted: the eigenpairs come from products `X^T (X V)` with
 //! blocks of vectors ([`eigen::leading`]). Only when the components are a good part of all there are, the smaller of the
-//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole; that alone
-//! cannot be stopped once it has begun. Everything is centred and accumulated in f64 on the way, whatever the mean of the data.
+//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole. Everything is centred and accumulated in f64 on the way, whatever the mean of the data.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -83,11 +82,11 @@ impl Pca {
                 progress.step(what, done.min(most), most);
                 Ok(w)
             };
-            let found = if 4 * m >= size { None } else { Some(eigen::leading(size, m, &search, told)?) };
+            let found = if 4 * m >= size { None } else { Some(eigen::leading(size, m, &search, progress, told)?) };
             let (values, mut vectors) = match found {
                 Some(found) if found.converged => (found.values, found.vectors),
                 // Equal eigenvalues right behind the last component can keep it from settling: no search then.
-                _ => eigen::symmetric(product(Array2::eye(size).view())?.view())?,
+                _ => eigen::symmetric_watched(product(Array2::eye(size).view())?.view(), progress)?,
             };
             if !narrow {
                 vectors = orthonormal(centred.transpose_times(vectors.slice(s![.., ..m]))?);
@@ -259,6 +258,11 @@ impl PcaModel {
         gemm::product(1.0, scores, self.components.view(), 0.0, rows.view_mut());
         rows += &self.mean;
         Ok(rows)
+    }
+
+    /// Rows projected on the components, and back: the nearest rows that the components can express.
+    pub fn project(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.inverse(self.transform(x)?.view())
     }
 }
 

@@ -52,6 +52,14 @@ pub fn components(wanted: usize, most: usize, why: &str) -> Result<()> {
     Err(Error::setting("components", format!("expected 1 to {most} ({why}), found {wanted}")))
 }
 
+/// At least as many of something as there are components, which are chosen among them or computed from them.
+pub fn as_many(name: &'static str, found: usize, components: usize) -> Result<()> {
+    if found >= components {
+        return Ok(());
+    }
+    Err(Error::setting(name, format!("expected at least {components}, as many as components, found {found}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +75,8 @@ mod tests {
         assert!(rows("rows", array![[0.0, 1.0]].view()).is_ok());
         assert!(width("rows", array![[0.0, 1.0]].view(), 3).is_err());
         assert!(components(0, 3, "rows").is_err() && components(4, 3, "rows").is_err());
+        let message = as_many("landmarks", 1, 2).unwrap_err().to_string();
+        assert_eq!(message, "landmarks: expected at least 2, as many as components, found 1");
+        assert!(as_many("landmarks", 2, 2).is_ok());
     }
 }

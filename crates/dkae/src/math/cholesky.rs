@@ -9,6 +9,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
 use crate::math::{gemm, threads};
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 /// Columns per block: large enough for GEMM, small enough that the textbook loops do not show.
@@ -24,11 +25,17 @@ pub struct Cholesky {
 
 impl Cholesky {
     /// Factors `a`, of which only the lower triangle is read. Fails when `a` is not positive definite.
-    pub fn new(mut a: Array2<f64>) -> Result<Self> {
+    pub fn new(a: Array2<f64>) -> Result<Self> {
+        Self::watched(a, &Silent)
+    }
+
+    /// As [`new`](Self::new); a wish to stop is heard after every block of columns.
+    pub fn watched(mut a: Array2<f64>, progress: &dyn Progress) -> Result<Self> {
         let n = a.nrows();
         assert_eq!(a.ncols(), n, "a symmetric matrix is square");
         let mut inverses = Vec::with_capacity(n.div_ceil(BLOCK));
         for first in (0..n).step_by(BLOCK) {
+            progress.check()?;
             let end = (first + BLOCK).min(n);
             let inverse = factor_block(a.slice_mut(s![first..end, first..end]), first)?;
             let (mut panel, mut rest) = a.slice_mut(s![end.., first..]).split_at(Axis(1), end - first);
@@ -159,6 +166,23 @@ mod tests {
         late[[BLOCK + 2, BLOCK + 2]] = -1.0;
         let message = Cholesky::new(late).err().unwrap().to_string();
         assert!(message.contains(&format!("pivot {} is -1", BLOCK + 3)), "{message}");
+    }
+
+    #[test]
+    fn a_wish_to_stop_is_heard_between_blocks() {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        /// Counts the questions, and says yes to the one of this number.
+        struct Asked(AtomicUsize, usize);
+        impl Progress for Asked {
+            fn stop(&self) -> bool {
+                self.0.fetch_add(1, Relaxed) == self.1
+            }
+        }
+        let asked = Asked(AtomicUsize::new(0), usize::MAX);
+        Cholesky::watched(positive(3 * BLOCK), &asked).unwrap();
+        assert_eq!(asked.0.into_inner(), 3);
+        let stopped = Cholesky::watched(positive(3 * BLOCK), &Asked(AtomicUsize::new(0), 2));
+        assert!(matches!(stopped, Err(Error::Interrupted)));
     }
 
     #[test]

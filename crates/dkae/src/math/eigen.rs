@@ -22,6 +22,8 @@ use rand::RngExt;
 
 use crate::math::gemm::product;
 use crate::math::rng::{Purpose, stream};
+use crate::math::threads;
+use crate::progress::Progress;
 use crate::{Error, Result};
 
 /// How [`leading`] searches.
@@ -62,15 +64,18 @@ const OVERSAMPLE: usize = 8;
 const DENSE: usize = 192;
 /// The basis holds at most this many blocks before it is restarted.
 const BLOCKS: usize = 6;
+/// From this size on a decomposition takes so long that one may want to stop it.
+const LONG: usize = 512;
 
 /// The `m` largest eigenpairs of the symmetric `n` x `n` matrix A, where `apply(V)` is `A V`.
 ///
 /// Memory beyond what `apply` needs is about 8 n (m + 8) numbers. A matrix of up to 192 rows, or of fewer than three
-/// blocks of `m + 8`, is decomposed whole. An error of `apply` ends the search.
+/// blocks of `m + 8`, is decomposed whole. An error of `apply`, or a wish to stop, ends the search.
 pub fn leading(
     n: usize,
     m: usize,
     search: &Search,
+    progress: &dyn Progress,
     mut apply: impl FnMut(ArrayView2<f64>) -> Result<Array2<f64>>,
 ) -> Result<Leading> {
     crate::math::check::components(m, n, "the size of the matrix")?;
@@ -91,7 +96,7 @@ pub fn leading(
     if n <= DENSE.max(3 * width) {
         let mut a = apply(Array2::eye(n).view())?;
         a = (&a + &a.t()) * 0.5;
-        let (values, vectors) = symmetric(a.view())?;
+        let (values, vectors) = symmetric_watched(a.view(), progress)?;
         return Ok(Leading {
             values: values.slice(s![..m]).to_owned(),
             vectors: vectors.slice(s![.., ..m]).to_owned(),
@@ -129,7 +134,7 @@ pub fn leading(
             t[[last.start + j, i]] = v;
         }
         product(-1.0, basis, h.view(), 1.0, w.view_mut());
-        let (values, y) = symmetric(t.slice(s![..dim, ..dim]))?;
+        let (values, y) = symmetric_watched(t.slice(s![..dim, ..dim]), progress)?;
         scale = values.iter().fold(0.0f64, |a, v| a.max(v.abs()));
 
         // |w y|^2 for the last block of every y, through the small matrix w^T w.
@@ -215,6 +220,15 @@ pub fn symmetric(a: ArrayView2<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
     Ok((values, vectors))
 }
 
+/// As [`symmetric`], and a wish to stop is heard meanwhile.
+pub fn symmetric_watched(a: ArrayView2<f64>, progress: &dyn Progress) -> Result<(Array1<f64>, Array2<f64>)> {
+    if a.nrows() < LONG {
+        return symmetric(a);
+    }
+    let a = a.to_owned();
+    threads::aside(progress, move || symmetric(a.view()))?
+}
+
 /// Turns every column so that its entry of largest magnitude (the first of them) is positive.
 pub fn fix_signs(mut vectors: ArrayViewMut2<f64>) {
     for mut column in vectors.columns_mut() {
@@ -228,7 +242,7 @@ pub fn fix_signs(mut vectors: ArrayViewMut2<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::threads;
+    use crate::progress::Silent;
     use ndarray::array;
 
     #[test]
@@ -261,7 +275,7 @@ mod tests {
             let a = with_values(&Array1::from_shape_fn(300, spectrum));
             let (values, vectors) = symmetric(a.view()).unwrap();
             let search = Search { tolerance: 1e-9, max_sweeps: 300, seed: 5 };
-            let found = leading(300, 7, &search, |v| Ok(times(a.view(), v))).unwrap();
+            let found = leading(300, 7, &search, &Silent, |v| Ok(times(a.view(), v))).unwrap();
             assert!(found.converged && found.sweeps > 1, "{which}: {found:?}");
             for i in 0..7 {
                 assert!((found.values[i] - values[i]).abs() < 1e-9 * values[0], "{which}: value {i}");
@@ -286,7 +300,7 @@ mod tests {
         ];
         for (which, values) in cases.iter().enumerate() {
             let a = with_values(values);
-            let found = leading(250, 4, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
+            let found = leading(250, 4, &Search::default(), &Silent, |v| Ok(times(a.view(), v))).unwrap();
             assert!(found.converged, "{which}");
             for i in 0..4 {
                 assert!((found.values[i] - values[i]).abs() < 1e-7, "{which}: {}", found.values);
@@ -300,17 +314,17 @@ mod tests {
     fn what_did_not_converge_says_so() {
         let a = with_values(&Array1::from_shape_fn(300, |i| 1.0 - 1e-4 * i as f64));
         let search = Search { tolerance: 1e-10, max_sweeps: 3, seed: 0 };
-        let found = leading(300, 3, &search, |v| Ok(times(a.view(), v))).unwrap();
+        let found = leading(300, 3, &search, &Silent, |v| Ok(times(a.view(), v))).unwrap();
         assert!(!found.converged && found.sweeps == 3);
     }
 
     #[test]
     fn leading_refuses_nonsense() {
         let same = |v: ArrayView2<f64>| Ok(v.to_owned());
-        assert!(leading(3, 4, &Search::default(), same).is_err());
-        assert!(leading(3, 0, &Search::default(), same).is_err());
-        assert!(leading(300, 3, &Search::default(), |v| Ok(v.mapv(|_| f64::NAN))).is_err());
-        assert!(leading(300, 3, &Search::default(), |_| Err(Error::Interrupted)).is_err());
+        assert!(leading(3, 4, &Search::default(), &Silent, same).is_err());
+        assert!(leading(3, 0, &Search::default(), &Silent, same).is_err());
+        assert!(leading(300, 3, &Search::default(), &Silent, |v| Ok(v.mapv(|_| f64::NAN))).is_err());
+        assert!(leading(300, 3, &Search::default(), &Silent, |_| Err(Error::Interrupted)).is_err());
     }
 
     #[test]
@@ -321,11 +335,29 @@ mod tests {
     }
 
     #[test]
+    fn a_long_decomposition_is_left_when_asked_to_stop() {
+        let wave = |n: usize| Array2::from_shape_fn((n, n), |(i, j)| ((i * j) as f64).sin());
+        let a = wave(LONG);
+        assert_eq!(symmetric_watched(a.view(), &Silent).unwrap(), symmetric(a.view()).unwrap());
+        /// Asks to stop whenever asked, which is first when the decomposition has gone on for a moment.
+        struct Impatient;
+        impl Progress for Impatient {
+            fn stop(&self) -> bool {
+                true
+            }
+        }
+        // More than a third of the pairs: decomposed whole.
+        let (n, a) = (1500, wave(1500));
+        let stopped = leading(n, n / 3, &Search::default(), &Impatient, |v| Ok(times(a.view(), v)));
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+    }
+
+    #[test]
     fn leading_has_the_same_bits_with_one_thread_and_many() {
         let a = with_values(&Array1::from_shape_fn(400, |i| 0.95f64.powi(i as i32)));
         let run = |count| {
             threads::with_count(count, || {
-                let found = leading(400, 30, &Search::default(), |v| Ok(times(a.view(), v))).unwrap();
+                let found = leading(400, 30, &Search::default(), &Silent, |v| Ok(times(a.view(), v))).unwrap();
                 (found.values, found.vectors)
             })
         };

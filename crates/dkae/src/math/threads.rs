@@ -11,9 +11,14 @@
 //! fixed order.
 
 use std::cell::{Cell, RefCell};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::Result;
+use crate::progress::Progress;
 
 struct Pool {
     /// The process that made the pool: threads do not survive a fork, so a child needs its own.
@@ -78,6 +83,29 @@ pub fn with_count<R>(threads: usize, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Runs work that cannot ask whether to stop, such as another crate's, on a thread of its own, and asks meanwhile. After a
+/// wish to stop nobody waits for it: the thread ends when the work does, and the result is dropped.
+pub fn aside<R: Send + 'static>(progress: &dyn Progress, work: impl FnOnce() -> R + Send + 'static) -> Result<R> {
+    let (send, result) = channel();
+    let body = move || {
+        flush_subnormals();
+        // An error means that nobody waits any longer.
+        let _ = send.send(work());
+    };
+    let thread = std::thread::Builder::new().name("dkae-aside".into()).spawn(body);
+    let thread = thread.expect("the system has room for one more thread");
+    loop {
+        match result.recv_timeout(Duration::from_millis(20)) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => progress.check()?,
+            Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(()) => unreachable!("work that ended has sent its result"),
+            },
+        }
+    }
+}
+
 thread_local! {
     static COMPUTING: Cell<bool> = const { Cell::new(false) };
     /// The threads that [`with_count`] made for the work of this one.
@@ -124,7 +152,7 @@ fn flush_subnormals() {
         const DENORMALS_ARE_ZERO: u32 = 1 << 6;
         let mut control: u32 = 0;
         // SAFETY: reads and writes the SSE control register, which every x86-64 processor has; only the two bits above
-        // change, rounding and exception masks stay as they were. The thread belongs to this crate's pool.
+        // change, rounding and exception masks stay as they were. The thread was started by this crate.
         unsafe {
             std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack));
             control |= FLUSH_TO_ZERO | DENORMALS_ARE_ZERO;
@@ -167,5 +195,26 @@ mod tests {
         }
         assert!(std::panic::catch_unwind(|| with_count(before + 1, || panic!("on purpose"))).is_err());
         assert_eq!(count(), before);
+    }
+
+    #[test]
+    fn nobody_waits_for_work_aside_once_asked_to_stop() {
+        use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+        /// Asks to stop at the third question.
+        #[derive(Default)]
+        struct Third(AtomicUsize);
+        impl Progress for Third {
+            fn stop(&self) -> bool {
+                self.0.fetch_add(1, SeqCst) >= 2
+            }
+        }
+        // This work ends only when it is let go, which is after the wish was heard.
+        let (let_go, gate) = channel::<()>();
+        let stopped = aside(&Third::default(), move || gate.recv().is_ok());
+        assert!(matches!(stopped, Err(crate::Error::Interrupted)), "{stopped:?}");
+        drop(let_go);
+        assert_eq!(aside(&crate::progress::Silent, || 6 * 7).unwrap(), 42);
+        let panics = std::panic::catch_unwind(|| aside(&crate::progress::Silent, || panic!("on purpose")));
+        assert_eq!(panics.unwrap_err().downcast_ref(), Some(&"on purpose"));
     }
 }

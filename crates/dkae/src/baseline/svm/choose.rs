@@ -6,8 +6,9 @@
 
 use ndarray::ArrayView2;
 
+use super::kernel::{MatrixSvmModel, SupportVectors};
 use super::{KernelSvm, KernelSvmModel, LinearSvm, LinearSvmModel};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Prior};
 use crate::method::Classify;
 use crate::metrics::accuracy;
 use crate::progress::Progress;
@@ -53,6 +54,24 @@ pub struct Choice<M> {
 struct Contest<M> {
     tried: Vec<Tried>,
     best: Option<(Tried, M)>,
+}
+
+impl<M: Classify> Contest<M> {
+    /// A kernel machine for each price.
+    fn enter_all(
+        &mut self,
+        kernel: usize,
+        machines: impl Iterator<Item = (f64, M)>,
+        support: impl Fn(&M) -> &SupportVectors,
+        validation: Part,
+    ) -> Result<()> {
+        for (c, model) in machines {
+            let accuracy = accuracy(validation.labels, &model.classify(validation.x)?)?;
+            let converged = support(&model).fits.iter().all(|f| f.converged);
+            self.enter(Tried { c, kernel, accuracy, converged }, model);
+        }
+        Ok(())
+    }
 }
 
 impl<M> Contest<M> {
@@ -117,12 +136,24 @@ pub fn kernel<'k>(
     let mut contest = Contest { tried: Vec::new(), best: None };
     for (place, &kernel) in kernels.iter().enumerate() {
         let models = settings.fit_path(kernel, train.x, train.labels, &prices, progress)?;
-        for (&c, model) in prices.iter().zip(models) {
-            let accuracy = accuracy(validation.labels, &model.classify(validation.x)?)?;
-            let converged = model.support.fits.iter().all(|f| f.converged);
-            contest.enter(Tried { c, kernel: place, accuracy, converged }, model);
-        }
+        contest.enter_all(place, prices.iter().copied().zip(models), |model| &model.support, validation)?;
     }
+    contest.end()
+}
+
+/// As [`kernel`], for a kernel that is known as a matrix alone: `train` is the one of the training rows, with their classes,
+/// and the rows of `validation` are the kernel values of its rows to these.
+pub fn precomputed(
+    settings: &KernelSvm,
+    prices: &[f64],
+    train: (&dyn Prior, &[u32]),
+    validation: Part,
+    progress: &dyn Progress,
+) -> Result<Choice<MatrixSvmModel>> {
+    let prices = sorted(prices)?;
+    let mut contest = Contest { tried: Vec::new(), best: None };
+    let models = settings.fit_matrix_path(train.0, train.1, &prices, progress)?;
+    contest.enter_all(0, prices.iter().copied().zip(models), |model| &model.support, validation)?;
     contest.end()
 }
 
@@ -167,6 +198,26 @@ mod tests {
             assert_eq!(tried.accuracy, want, "{tried:?}");
             assert!(tried.accuracy <= choice.best.accuracy);
         }
+    }
+
+    #[test]
+    fn a_matrix_is_chosen_for_as_its_kernel_is() {
+        let (x, labels) = parts();
+        let (train, validation) = x.view().split_at(Axis(0), 60);
+        let (known, asked) = (&labels[..60], &labels[60..]);
+        let part = |x, labels| Part { x, labels };
+        let svm = KernelSvm::default();
+        let want = kernel(&svm, &[&RBF], &PRICES, part(train, known), part(validation, asked), &Silent).unwrap();
+        let mut values = Array2::zeros((validation.nrows(), 60));
+        RBF.between(validation, train, values.view_mut()).unwrap();
+        let matrix = RBF.prior(train).unwrap();
+        let found = precomputed(&svm, &PRICES, (&*matrix, known), part(values.view(), asked), &Silent).unwrap();
+        assert_eq!((&found.tried, found.best), (&want.tried, want.best));
+        assert_eq!(found.model.support, want.model.support);
+        assert_eq!(found.model.classify(values.view()).unwrap(), want.model.classify(validation).unwrap());
+        assert_eq!(found.model.input_width(), 60);
+        let few = found.model.classify(values.slice(ndarray::s![.., ..59])).unwrap_err().to_string();
+        assert!(few.contains("expected 60 columns"), "{few}");
     }
 
     #[test]

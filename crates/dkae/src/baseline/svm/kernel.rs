@@ -62,6 +62,15 @@ pub struct KernelSvmModel<'k> {
     pub support: SupportVectors,
 }
 
+/// A machine fitted on a kernel matrix. The rows that it classifies are kernel values, one for each row of the fit, as those
+/// of scikit-learn's SVC with a precomputed kernel.
+#[derive(Clone, Debug)]
+pub struct MatrixSvmModel {
+    width: usize,
+    /// Which rows count, and how.
+    pub support: SupportVectors,
+}
+
 impl KernelSvm {
     /// Fits on rows and their classes.
     pub fn fit<'k>(&self, kernel: &'k dyn Kernel, x: ArrayView2<f32>, labels: &[u32]) -> Result<KernelSvmModel<'k>> {
@@ -113,9 +122,21 @@ impl KernelSvm {
         labels: &[u32],
         progress: &dyn Progress,
     ) -> Result<SupportVectors> {
+        let mut all = self.fit_matrix_path(prior, labels, &[self.c], progress)?;
+        all.pop().map(|model| model.support).ok_or_else(|| Error::Numeric("no model was fitted".into()))
+    }
+
+    /// Fits on a kernel matrix for each of several prices, smallest first.
+    pub(super) fn fit_matrix_path(
+        &self,
+        prior: &dyn Prior,
+        labels: &[u32],
+        prices: &[f64],
+        progress: &dyn Progress,
+    ) -> Result<Vec<MatrixSvmModel>> {
         let classes = Classes::at_least_two(prior.len(), labels)?;
-        let mut all = self.solve(prior, &classes, &[self.c], progress)?;
-        all.pop().ok_or_else(|| Error::Numeric("no model was fitted".into()))
+        let all = self.solve(prior, &classes, prices, progress)?;
+        Ok(all.into_iter().map(|support| MatrixSvmModel { width: prior.len(), support }).collect())
     }
 
     fn check(&self, prices: &[f64]) -> Result<()> {
@@ -274,6 +295,18 @@ impl Classify for KernelSvmModel<'_> {
 
     fn classify(&self, x: ArrayView2<f32>) -> Result<Vec<u32>> {
         Ok(self.support.vote(self.decision(x)?.view()))
+    }
+}
+
+impl Classify for MatrixSvmModel {
+    fn input_width(&self) -> usize {
+        self.width
+    }
+
+    fn classify(&self, kernel: ArrayView2<f32>) -> Result<Vec<u32>> {
+        check::width("kernel values for a kernel SVM", kernel, self.width)?;
+        let values = kernel.select(Axis(1), &self.support.rows);
+        Ok(self.support.vote(self.support.decision(values.view())?.view()))
     }
 }
 

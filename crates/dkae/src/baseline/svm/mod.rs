@@ -8,7 +8,7 @@ mod newton;
 mod pairs;
 mod smo;
 
-pub use kernel::{KernelSvm, KernelSvmModel};
+pub use kernel::{KernelSvm, KernelSvmModel, MatrixSvmModel};
 pub use linear::{LinearSvm, LinearSvmModel};
 
 /// How the solution of one binary problem ended.
