@@ -436,7 +436,8 @@ fn report(
     let right = accuracy(truth, &outcome.predicted)?;
     let counts = confusion(truth, &outcome.predicted)?;
     let names: Vec<String> = counts.classes.iter().map(|&c| labels.names[c as usize].clone()).collect();
-    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let warnings: Vec<String> = outcome.warnings.iter().map(|warning| crate::advice(warning)).collect();
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let mut lines = vec!["accuracy on the validation rows (* is the one used)".to_owned()];
     let mut tried = Vec::new();
     for (i, trial) in outcome.trials.iter().enumerate() {
@@ -458,7 +459,7 @@ fn report(
     let value = json!({
         "accuracy": right, "best": tried[outcome.best], "tried": tried, "classes": names,
         "confusion": counts.counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>(),
-        "train": train, "validation": validation, "test": test, "warnings": outcome.warnings, "output": flags.output,
+        "train": train, "validation": validation, "test": test, "warnings": warnings, "output": flags.output,
     });
     Ok((lines.join("\n"), value))
 }

@@ -74,11 +74,9 @@ struct Embedded {
 }
 
 impl Embedded {
-    /// Those without gaps.
-    fn known(&self) -> Embedded {
-        let known: Vec<usize> = (0..self.x.nrows()).filter(|&i| self.x.row(i).iter().all(|v| v.is_finite())).collect();
-        let labels = self.labels.as_ref().map(|labels| labels.select(&known));
-        Embedded { x: self.x.select(Axis(0), &known), z: self.z.select(Axis(0), &known), labels }
+    fn select(&self, rows: &[usize]) -> Embedded {
+        let labels = self.labels.as_ref().map(|labels| labels.select(rows));
+        Embedded { x: self.x.select(Axis(0), rows), z: self.z.select(Axis(0), rows), labels }
     }
 }
 
@@ -109,24 +107,26 @@ fn embed(
         Some(path) => Some(read_new(path, source, &preparation, &fitted.map, flags, screen)?),
     };
     let written = other.as_ref().unwrap_or(&own);
-    let (known, file) = (written.known(), flags.on.as_ref().unwrap_or(&flags.data[0]));
+    let whole: Vec<usize> = (0..written.x.nrows()).filter(|&i| !written.x.row(i).iter().any(|v| v.is_nan())).collect();
+    let (known, file) = (written.select(&whole), flags.on.as_ref().unwrap_or(&flags.data[0]));
     if !known.z.iter().all(|v| v.is_finite()) {
         let message = "the coordinates are not finite: values are so large that the kernel overflows; scale the rows, with \
                        --scale standard, or leave the largest out";
         return Err(Error::format(file, "", message).into());
     }
-    let names: Vec<String> = (1..=written.z.ncols()).map(|i| format!("component{i}")).collect();
-    write(&flags.output, written.z.view(), Some(&names))?;
-    let Fitted { mut lines, mut value, mut warnings, map, .. } = Fitted { scores: Array2::zeros((0, 0)), ..fitted };
+    let Fitted { mut lines, mut value, mut warnings, map, .. } = fitted;
     if let (Some(path), Map::BothWays(map)) = (&flags.reconstruct, &map) {
         let back = by_blocks("reconstructing", written.z.view(), screen, |z| past_gaps(z, |z| map.invert(z)))?;
         write_raw(path, back.view(), &preparation, source.names, options)?;
-        let found = Embedded { x: back, z: written.z.clone(), labels: None }.known();
-        let error = mean_squared_error(known.x.view(), found.x.view())?;
-        lines.push(format!("squared error of the rows written: {error:.5} per value"));
-        value["mse"] = json!(error);
+        if !whole.is_empty() {
+            let error = mean_squared_error(known.x.view(), back.select(Axis(0), &whole).view())?;
+            lines.push(format!("squared error per value of the rows written: {error:.5}"));
+            value["mse"] = json!(error);
+        }
     }
-    if let Some(path) = &flags.figure {
+    let names: Vec<String> = (1..=written.z.ncols()).map(|i| format!("component{i}")).collect();
+    write(&flags.output, written.z.view(), Some(&names))?;
+    if let (Some(path), false) = (&flags.figure, whole.is_empty()) {
         draw(path, known.z.view(), known.labels.as_ref())?;
     }
     let missing = written.x.nrows() - known.x.nrows();

@@ -57,7 +57,8 @@ Examples:
   dkae reproduce all --budget smoke              the paper's experiments
 
 Rows are counted from 0 where you name them (--from, --to, --rows) and in results. Messages about what is in a file count \
-rows, columns and lines from 1, as editors do.";
+rows, columns and lines from 1, as editors do. Ctrl-C stops a command at the next good moment, mostly within a second; \
+pressed again, at once.";
 
 /// What every command understands.
 #[derive(Debug, Args)]

@@ -132,9 +132,11 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
 
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    const WORDS: [(&str, &str); 4] = [
+    const WORDS: [(&str, &str); 6] = [
         ("lower max_components", "lower --max-components"),
         ("raise subset", "raise --subset"),
+        ("raise max_iterations", "raise --max-iterations"),
+        ("or lower c", "or lower --c"),
         ("set label to ", "give --label "),
         ("else leave it out", "else leave it out with --skip"),
     ];

@@ -62,7 +62,7 @@ fn show(
         RawRows::Dense(x) => x.ncols(),
         RawRows::Sparse(x) => x.ncols(),
     };
-    let like = Like::model(&flags.model, &model);
+    let like = Like::model(&flags.model, model);
     like.check_width(file, width, "rows")?;
     like.check_names(file, source.names)?;
     // Rows of another number were not split as the model's own were.

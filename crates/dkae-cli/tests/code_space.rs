@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{clouds, done, refused};
+use common::{clouds, done, refused, run, stderr};
 use dkae::baseline::svm::KernelSvm;
 use dkae::data::read::{ReadOptions, read};
 use dkae::data::split::Split;
@@ -156,6 +156,44 @@ fn every_method_tells_the_clouds_apart_on_rows_and_on_codes() {
     for line in predictions.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(["red", "green", "blue"][cells[0].parse::<usize>().unwrap() % 3], cells[1], "{line}");
+    }
+}
+
+#[test]
+fn an_autoencoder_trained_with_noise_takes_it_away_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    clouds(path, 300);
+    let fit = "fit clouds.csv --label kind --lambda 0 --layers 64,16 --pretrain 200 --steps 1500 --seed 3";
+    // All components of the codes: what is left is the network's own doing.
+    let left = |noise: &str| {
+        done(path, &format!("{fit} {noise} -o m.dkae"));
+        let value = json(path, "denoise m.dkae clouds.csv --label kind --noise gauss:0.4 --components 16 -o d.npy");
+        (value["mse"].as_f64().unwrap(), value["noisy_mse"].as_f64().unwrap())
+    };
+    let ((plain, before), (trained, _)) = (left(""), left("--noise gauss:0.4"));
+    assert!(plain > 0.6 * before, "a plain one gives back what it got: {plain} of {before}");
+    assert!(trained < 0.5 * before && trained < 0.7 * plain, "{trained} and {plain} of {before}");
+}
+
+#[test]
+fn a_machine_that_was_stopped_says_so_by_its_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    clouds(path, 300);
+    for (method, words) in [
+        ("svm", &["class ", "stopped after 1 iterations", "raise --max-iterations", "lower --c"][..]),
+        ("svm --hinge linear", &["class ", "raise --max-iterations"]),
+        ("kernel-svm --rbf-width 50%", &["classes ", "stopped after 1 steps", "raise --max-iterations", "lower --c"]),
+    ] {
+        let classify = format!("classify clouds.csv --label kind --method {method} --c 10 --max-iterations 1");
+        let output = run(path, &classify);
+        let message = stderr(&output);
+        let line = message.lines().find(|line| line.starts_with("warning: ")).unwrap_or_else(|| panic!("{message}"));
+        assert!(output.status.success() && words.iter().all(|word| line.contains(word)), "{line}");
+        let value = json(path, &classify);
+        assert_eq!(value["best"]["converged"], false, "{method}");
+        assert!(line.contains(value["warnings"][0].as_str().unwrap()), "{value}");
     }
 }
 

@@ -70,15 +70,16 @@ fn interrupt(child: &Child) {
 
 #[test]
 #[cfg(unix)]
-fn ctrl_c_is_heard_while_a_kernel_is_fitted() {
+fn ctrl_c_is_heard_while_a_kernel_is_fitted_and_while_a_large_matrix_is_decomposed() {
     let folder = tempfile::tempdir().unwrap();
-    clouds(folder.path(), 400);
-    // 63 000 mixtures: minutes.
+    clouds(folder.path(), 4000);
+    // 63 000 mixtures: minutes. A matrix of 4000 rows: tens of seconds.
     let kernel = "--label kind --restarts 700 --max-components 91 --subset 200";
     let before = files(folder.path());
-    for (command, begun) in [
-        (format!("fit clouds.csv {kernel} --layers 8,2 --steps 5 -o m.dkae"), "training, "),
-        (format!("kernel clouds.csv {kernel} -o k.npy"), "reading: "),
+    for (command, begun, stopped) in [
+        (format!("fit clouds.csv {kernel} --layers 8,2 --steps 5 -o m.dkae"), "training, ", "fitting the kernel: "),
+        (format!("kernel clouds.csv {kernel} -o k.npy"), "reading: ", "fitting the kernel: "),
+        ("embed clouds.csv --label kind --method keca --candidates 2000 -o z.npy".into(), "preparing", "fitting: "),
     ] {
         let mut child = start(folder.path(), &command);
         let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
@@ -86,13 +87,13 @@ fn ctrl_c_is_heard_while_a_kernel_is_fitted() {
         while !said.contains(begun) {
             assert!(reader.read_line(&mut said).unwrap() > 0, "ended early: {said}");
         }
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(if begun == "preparing" { 3000 } else { 500 }));
         let asked = Instant::now();
         interrupt(&child);
         reader.read_to_string(&mut said).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
         assert!(asked.elapsed() < Duration::from_secs(3), "{:?}: {said}", asked.elapsed());
-        assert!(said.contains("fitting the kernel: "), "{said}");
+        assert!(said.contains(stopped), "{said}");
         assert_eq!(files(folder.path()), before, "{command}");
     }
 }
@@ -218,6 +219,30 @@ fn ctrl_c_is_heard_while_a_file_is_read() {
         assert_eq!(files(folder.path()), ["rows.csv"], "{arguments}");
         drop(writer);
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_ctrl_c_ends_the_command_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 60);
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("rows.csv")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: there is no command `mkfifo`");
+        return;
+    }
+    // Nobody writes to the pipe, so that the command does not come to the moment at which it would stop.
+    let _writer = std::fs::File::options().read(true).write(true).open(folder.path().join("rows.csv")).unwrap();
+    let child = start(folder.path(), "embed clouds.csv --label kind --method pca --on rows.csv -o z.npy");
+    std::thread::sleep(Duration::from_millis(700));
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(200));
+    let asked = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(asked.elapsed() < Duration::from_secs(3));
+    assert_eq!(files(folder.path()), ["clouds.csv", "rows.csv"]);
 }
 
 #[test]

@@ -51,9 +51,9 @@ impl Fitted {
         let preimage: PreimageModel = settings.fit(train, chosen_by, progress)?;
         let (width, ridge, mse) = ((0.5 / preimage.gamma).sqrt(), preimage.ridge, preimage.validation_mse);
         self.lines.push(format!(
-            "way back: kernel ridge regression of width {}, ridge {ridge}; squared error {} on {} validation rows",
+            "way back: kernel ridge regression of width {}, ridge {ridge}; squared error per value {:.5} on {} validation rows",
             number(width),
-            mse.map_or("-".into(), number),
+            mse.unwrap_or(f64::NAN),
             validation.len()
         ));
         self.value["way_back"] = json!({

@@ -7,17 +7,17 @@ use dkae::train::Noise;
 
 use super::Reading;
 
-/// A model, the rows that it is used on, and where the result goes.
+/// A model, the rows that it is used on, and where the result goes. Last in its command: what follows a heading stays under it.
 #[derive(Debug, Args)]
 pub struct ModelFiles {
     /// The model
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
-    /// The rows
+    /// The rows or codes to convert
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
     /// Where to write the result
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", display_order = 0)]
     pub output: PathBuf,
     #[command(flatten)]
     pub reading: Reading,
@@ -31,7 +31,6 @@ Examples:
   dkae reconstruct my.dkae rows.parquet -o again.parquet
 
 Files are read and written block by block: they may be larger than memory. Output is npy, csv, tsv (either .gz) or parquet.")]
-#[command(mut_arg("data", |data| data.help("The rows or codes to convert")), mut_arg("output", |output| output.help("Where to write the result")))]
 pub struct Convert {
     #[command(flatten)]
     pub files: ModelFiles,
@@ -45,10 +44,9 @@ Examples:
   dkae denoise my.dkae rows.npy --noise gauss:0.25 -o out.npy   add noise first, say how much goes
 
 Noise is added, and errors are measured, in the units the network sees: after the model's own scaling.")]
-#[command(mut_arg("data", |data| data.help("The rows to clean")), mut_arg("output", |output| output.help("Where to write the cleaned rows: npy, csv, tsv or parquet")))]
+#[command(mut_arg("data", |data| data.help("The rows to clean")))]
+#[command(mut_arg("output", |output| output.help("Where to write the cleaned rows: npy, csv, tsv or parquet")))]
 pub struct Denoise {
-    #[command(flatten)]
-    pub files: ModelFiles,
     /// Principal components of the codes to keep [default: 32, or all of a shorter code]
     #[arg(long, value_name = "M")]
     pub components: Option<usize>,
@@ -61,6 +59,8 @@ pub struct Denoise {
     /// Seed of the noise
     #[arg(long, value_name = "N", default_value_t = 7, requires = "noise")]
     pub seed: u64,
+    #[command(flatten)]
+    pub files: ModelFiles,
 }
 
 #[derive(Debug, Args)]
@@ -68,10 +68,9 @@ pub struct Denoise {
 Examples:
   dkae walk my.dkae rows.npy --from 3 --to 17 -o walk.npy     from row 3 to row 17, counted from 0
   dkae walk my.dkae images.idx --clusters 10 --pairs 3 -o walk.npy --figure walk.svg")]
-#[command(mut_arg("data", |data| data.help("The rows to walk between")), mut_arg("output", |output| output.help("Where to write the decoded steps, one per row: npy, csv, tsv or parquet")))]
+#[command(mut_arg("data", |data| data.help("The rows to walk between")))]
+#[command(mut_arg("output", |output| output.help("Where to write the decoded steps, one per row: npy, csv, tsv or parquet")))]
 pub struct Walk {
-    #[command(flatten)]
-    pub files: ModelFiles,
     /// The row to start from, counted from 0
     #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
     pub from: Option<usize>,
@@ -93,6 +92,8 @@ pub struct Walk {
     /// Seed of the clusters and pairs
     #[arg(long, value_name = "N", default_value_t = 7, conflicts_with_all = ["from", "to"])]
     pub seed: u64,
+    #[command(flatten)]
+    pub files: ModelFiles,
 }
 
 #[derive(Debug, Args)]
@@ -100,10 +101,9 @@ pub struct Walk {
 Examples:
   dkae cluster my.dkae rows.csv --label class -o clusters.csv     as many clusters as classes
   dkae cluster my.dkae rows.npy --clusters 20 -o clusters.npy")]
-#[command(mut_arg("data", |data| data.help("The rows to cluster")), mut_arg("output", |output| output.help("Where to write the cluster of each row, counted from 0: npy, csv, tsv or parquet")))]
+#[command(mut_arg("data", |data| data.help("The rows to cluster")))]
+#[command(mut_arg("output", |output| output.help("Where to write the cluster of each row, counted from 0: npy, csv, tsv or parquet")))]
 pub struct Cluster {
-    #[command(flatten)]
-    pub files: ModelFiles,
     /// Clusters [default: as many as classes, or 8 without labels]
     #[arg(long, value_name = "K")]
     pub clusters: Option<usize>,
@@ -113,6 +113,8 @@ pub struct Cluster {
     /// Seed of the starts
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
+    #[command(flatten)]
+    pub files: ModelFiles,
 }
 
 #[derive(Debug, Args)]

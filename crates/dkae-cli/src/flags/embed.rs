@@ -34,7 +34,7 @@ pub struct Embed {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// pca, kpca (kernel PCA), keca (kernel entropy components; rbf by default) or isomap
-    #[arg(long, value_name = "METHOD", default_value = "kpca")]
+    #[arg(long, value_name = "METHOD", default_value = "kpca", hide_possible_values = true)]
     pub method: Embedding,
     /// Coordinates of an embedded row
     #[arg(long, value_name = "M", default_value_t = 2)]
@@ -54,8 +54,8 @@ pub struct Embed {
     /// keca: leading eigenpairs among which components are chosen [default: 64, or twice the components]
     #[arg(long, value_name = "N")]
     pub candidates: Option<usize>,
-    /// kpca, keca: how far an eigenpair may be off, as a share of its eigenvalue; all but pck are computed to about 1e-6
-    /// [default: 0.001]
+    /// kpca, keca: how far an eigenpair may be off, as a share of its eigenvalue; rounding limits it to about 1e-6, but for
+    /// pck [default: 0.001]
     #[arg(long, value_name = "X", value_parser = positive, allow_negative_numbers = true)]
     pub eigen_tolerance: Option<f64>,
     /// isomap: neighbours that each row is linked to [default: 5]

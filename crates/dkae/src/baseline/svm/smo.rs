@@ -171,3 +171,97 @@ impl Smo {
         (up + down) / 2.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::rng;
+    use crate::progress::Silent;
+    use ndarray::{Array2, Axis};
+    use rand::RngExt;
+
+    /// A matrix whose rows come in two pieces, the first of this length.
+    struct Whole(Array2<f32>, usize);
+
+    impl Rows for Whole {
+        fn row(&self, i: usize) -> [&[f32]; 2] {
+            let n = self.0.ncols();
+            let (first, rest) = self.0.as_slice().unwrap()[i * n..(i + 1) * n].split_at(self.1);
+            [first, rest]
+        }
+    }
+
+    /// The Gaussian kernel of random rows, and signs that these decide in part only.
+    fn problem(n: usize) -> (Array2<f32>, Vec<f64>) {
+        let mut rng = rng::stream(8, rng::Purpose::Demo, n as u64, 0);
+        let x = Array2::from_shape_simple_fn((n, 2), || 4.0 * rng.random::<f32>());
+        let squared = |i: usize, j: usize| (&x.row(i) - &x.row(j)).mapv(|d| d * d).sum();
+        let k = Array2::from_shape_fn((n, n), |(i, j)| (-squared(i.min(j), i.max(j))).exp());
+        let side = |row: ndarray::ArrayView1<f32>| if row[0] + rng.random::<f32>() > 2.5 { 1.0 } else { -1.0 };
+        let signs = x.axis_iter(Axis(0)).map(side).collect();
+        (k, signs)
+    }
+
+    fn solved(k: &Array2<f32>, signs: &[f64], c: f64, cut: usize) -> Smo {
+        let mut smo = Smo::new(signs, k.diag().to_vec(), c);
+        assert!(smo.solve(&Whole(k.clone(), cut), 1e-9, 1_000_000, &Silent).converged);
+        smo
+    }
+
+    /// What makes a point the optimum of a convex problem, recomputed from the duals alone.
+    fn assert_optimal(smo: &Smo, k: &Array2<f32>, signs: &[f64], c: f64) {
+        let n = signs.len();
+        assert!(smo.b.iter().sum::<f64>().abs() < 1e-9, "the duals add up to zero");
+        let (mut up, mut down) = (f64::NEG_INFINITY, f64::INFINITY);
+        for i in 0..n {
+            let (low, high) = if signs[i] > 0.0 { (0.0, c) } else { (-c, 0.0) };
+            assert!((low..=high).contains(&smo.b[i]), "{i}: {}", smo.b[i]);
+            let v = signs[i] - (0..n).map(|j| f64::from(k[[i, j]]) * smo.b[j]).sum::<f64>();
+            assert!((v - smo.v[i]).abs() < 1e-7, "{i}: {v} {}", smo.v[i]);
+            up = if smo.b[i] < high { up.max(v) } else { up };
+            down = if smo.b[i] > low { down.min(v) } else { down };
+        }
+        assert!(up - down < 1e-7, "something could still move: {up} {down}");
+        assert!((up.min(down) - 1e-7..=up.max(down) + 1e-7).contains(&smo.threshold()));
+    }
+
+    #[test]
+    fn solutions_meet_the_conditions_of_the_optimum_wherever_rows_are_cut() {
+        let (k, signs) = problem(60);
+        for c in [0.05, 1.0, 100.0] {
+            let whole = solved(&k, &signs, c, 60);
+            assert_optimal(&whole, &k, &signs, c);
+            for cut in [0, 1, 37] {
+                assert_eq!(solved(&k, &signs, c, cut).b, whole.b, "C {c}, cut at {cut}");
+            }
+        }
+        let at_bounds = |smo: &Smo, c: f64| smo.b.iter().filter(|b| b.abs() == c).count();
+        assert!(
+            at_bounds(&solved(&k, &signs, 0.05, 9), 0.05) > 20 && at_bounds(&solved(&k, &signs, 100.0, 9), 100.0) < 20
+        );
+    }
+
+    #[test]
+    fn a_raised_price_goes_on_to_the_optimum_of_the_new_one() {
+        let (k, signs) = problem(50);
+        let mut smo = solved(&k, &signs, 0.1, 20);
+        smo.raise_price(5.0);
+        assert!(smo.violation() > 1e-3, "there is something to do");
+        assert!(smo.solve(&Whole(k.clone(), 20), 1e-9, 1_000_000, &Silent).converged);
+        assert_optimal(&smo, &k, &signs, 5.0);
+    }
+
+    #[test]
+    fn a_part_moves_its_own_duals_only_and_the_limit_is_told() {
+        let (k, signs) = problem(40);
+        let mut smo = Smo::new(&signs, k.diag().to_vec(), 1.0);
+        let members: Vec<usize> = (0..40).step_by(2).collect();
+        let mut part = smo.part(&members);
+        let own = k.select(Axis(0), &members).select(Axis(1), &members);
+        assert!(part.solve(&Whole(own.clone(), 7), 1e-9, 1_000_000, &Silent).converged);
+        let half: Vec<f64> = members.iter().map(|&i| signs[i]).collect();
+        assert_optimal(&part, &own, &half, 1.0);
+        let fit = smo.solve(&Whole(k, 40), 1e-9, 3, &Silent);
+        assert_eq!(fit, Fit { iterations: 3, converged: false });
+    }
+}
