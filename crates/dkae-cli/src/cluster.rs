@@ -14,7 +14,7 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     let at = &flags.files;
     let model = load_model(&at.model, &at.data)?;
     let mut sink = stream::create(&at.output, 1, Some(&["cluster".to_owned()]))?;
-    let (files, options) = (std::slice::from_ref(&at.data), at.reading.options());
+    let (files, options) = (std::slice::from_ref(&at.data), flags.reading.options());
     let rows = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| model.encode(x))?;
     let codes = &rows.x;
     let classes = rows.labels.as_ref().map(|labels| labels.names.len());

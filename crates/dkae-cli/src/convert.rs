@@ -18,14 +18,18 @@ pub enum Direction {
     Reconstruct,
 }
 
-pub fn run(Convert { files: flags }: &Convert, direction: Direction, screen: Screen) -> Result<serde_json::Value> {
+pub fn run(
+    Convert { files: flags, reading }: &Convert,
+    direction: Direction,
+    screen: Screen,
+) -> Result<serde_json::Value> {
     let model = load_model(&flags.model, &flags.data)?;
     let (input, output, name): (_, _, fn(usize) -> String) = match direction {
         Direction::Encode => (model.input_width(), model.code_width(), |i| format!("code{}", i + 1)),
         Direction::Decode => (model.code_width(), model.input_width(), |i| format!("feature{}", i + 1)),
         Direction::Reconstruct => (model.input_width(), model.input_width(), |i| format!("feature{}", i + 1)),
     };
-    let mut options = flags.reading.options();
+    let mut options = reading.options();
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or((direction != Direction::Decode).then_some(input));
     let mut source = stream::open(&flags.data, &options)?;

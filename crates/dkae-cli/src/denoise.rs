@@ -22,7 +22,7 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     let model = load_model(&at.model, &at.data)?;
     // A wrong name is found out now rather than after the work.
     dkae::data::stream::create(&at.output, model.input_width(), None)?;
-    let options = at.reading.options();
+    let options = flags.reading.options();
     let prepared = |path: &PathBuf| -> Result<Array2<f32>> {
         let (files, preparation) = (std::slice::from_ref(path), model.preparation());
         Ok(read_like(&Like::model(&at.model, &model), files, &options, screen, |x| preparation.apply(x))?.x)

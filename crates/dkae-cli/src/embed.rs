@@ -114,6 +114,9 @@ fn embed(
                        --scale standard, or leave the largest out";
         return Err(Error::format(file, "", message).into());
     }
+    if flags.figure.is_some() && whole.is_empty() {
+        return Err(Error::setting("figure", "there is nothing to draw: every row has missing values").into());
+    }
     let Fitted { mut lines, mut value, mut warnings, map, .. } = fitted;
     if let (Some(path), Map::BothWays(map)) = (&flags.reconstruct, &map) {
         let back = by_blocks("reconstructing", written.z.view(), screen, |z| past_gaps(z, |z| map.invert(z)))?;
@@ -126,7 +129,7 @@ fn embed(
     }
     let names: Vec<String> = (1..=written.z.ncols()).map(|i| format!("component{i}")).collect();
     write(&flags.output, written.z.view(), Some(&names))?;
-    if let (Some(path), false) = (&flags.figure, whole.is_empty()) {
+    if let Some(path) = &flags.figure {
         draw(path, known.z.view(), known.labels.as_ref())?;
     }
     let missing = written.x.nrows() - known.x.nrows();

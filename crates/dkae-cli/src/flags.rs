@@ -143,13 +143,13 @@ pub struct Demo {
 }
 
 impl Command {
-    /// The model and the rows of the commands that use both.
-    pub fn model_files(&self) -> Option<&ModelFiles> {
+    /// The files of the commands that use a model on rows, and how the rows are read.
+    pub fn model_files(&self) -> Option<(&ModelFiles, &Reading)> {
         match self {
-            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => Some(&c.files),
-            Command::Denoise(d) => Some(&d.files),
-            Command::Walk(w) => Some(&w.files),
-            Command::Cluster(c) => Some(&c.files),
+            Command::Encode(c) | Command::Decode(c) | Command::Reconstruct(c) => Some((&c.files, &c.reading)),
+            Command::Denoise(d) => Some((&d.files, &d.reading)),
+            Command::Walk(w) => Some((&w.files, &w.reading)),
+            Command::Cluster(c) => Some((&c.files, &c.reading)),
             _ => None,
         }
     }

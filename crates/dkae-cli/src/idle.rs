@@ -21,7 +21,7 @@ pub fn refuse(command: &Command) -> Result<()> {
         Command::Report(r) => (&r.reading, &r.data[..]),
         Command::Classify(c) => (&c.reading, c.train.as_ref().map_or(&c.data[..], std::slice::from_ref)),
         command => match command.model_files() {
-            Some(files) => (&files.reading, std::slice::from_ref(&files.data)),
+            Some((files, reading)) => (reading, std::slice::from_ref(&files.data)),
             None => return Ok(()),
         },
     };

@@ -28,7 +28,7 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
     let model = load_model(&at.model, &at.data)?;
     dkae::data::stream::create(&at.output, model.input_width(), None)?;
     let shape = flags.figure.as_deref().map(|path| figure_shape(path, &model)).transpose()?;
-    let (files, options) = (std::slice::from_ref(&at.data), at.reading.options());
+    let (files, options) = (std::slice::from_ref(&at.data), flags.reading.options());
     // The data's own range is black to white.
     let mut range = (f32::INFINITY, f32::NEG_INFINITY);
     let table = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| {

@@ -353,6 +353,7 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
     let folder = folder();
     let path = folder.path();
     std::fs::write(path.join("nan.csv"), "a,b\n1,2\n3,nan\n").unwrap();
+    std::fs::write(path.join("gap.csv"), "a,b\nnan,2\n").unwrap();
     std::fs::write(path.join("two.csv"), "a,b\n1,2\n3,4\n").unwrap();
     std::fs::write(path.join("huge.csv"), "a,b,c,d,e,f,g,h\n1e30,1,1,1,1,1,1,1\n").unwrap();
     std::fs::write(path.join("skew.csv"), "a,b\n1,2\n3,4\n").unwrap();
@@ -409,6 +410,10 @@ fn what_cannot_be_embedded_or_aligned_is_told_and_leaves_nothing_behind() {
     for (more, code, words) in cases {
         fails(&format!("{clouds} {more}"), *code, words);
     }
+    let two = "embed two.csv --kernel linear --components 1 -o z.npy --reconstruct r.npy";
+    fails(two, 2, &["--reconstruct", "3 rows or more", "2"]);
+    let drawn = "embed two.csv --method pca --on gap.csv --allow-missing -o z.npy --figure m.svg";
+    fails(drawn, 2, &["--figure", "nothing to draw"]);
     fails("embed nan.csv -o z.npy", 1, &["nan.csv", "row 2", "NaN"]);
     fails("embed nan.csv --allow-missing -o z.npy", 1, &["nan.csv", "row 2", "finite"]);
     fails("kernel huge.csv --scale none --kernel polynomial -o z.npy", 1, &["huge.csv", "not finite", "--scale"]);

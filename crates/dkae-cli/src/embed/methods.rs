@@ -6,7 +6,7 @@ use dkae::code::Pca;
 use dkae::data::split::Split;
 use dkae::kernel::{Kernel as _, KernelSpec, Precomputed};
 use dkae::progress::Progress;
-use dkae::{Embed as _, Invert};
+use dkae::{Embed as _, Error, Invert};
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
@@ -44,6 +44,10 @@ impl Fitted {
     pub fn with_way_back(mut self, x: ArrayView2<f32>, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let Map::OneWay(embed) = self.map else { return Ok(self) };
         let Split { train, validation, .. } = Split::random(x.nrows(), [1.0 - VALIDATION, VALIDATION, 0.0], seed)?;
+        if validation.is_empty() {
+            let message = format!("needs 3 rows or more, to learn from and to choose by; there are {}", x.nrows());
+            return Err(Error::setting("reconstruct", message).into());
+        }
         let part = |rows: &[usize]| (self.scores.select(Axis(0), rows), x.select(Axis(0), rows));
         let ((z, of_z), (w, of_w)) = (part(&train), part(&validation));
         let settings = Preimage { seed, ..Preimage::default() };

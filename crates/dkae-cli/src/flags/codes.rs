@@ -7,7 +7,7 @@ use dkae::train::Noise;
 
 use super::Reading;
 
-/// A model, the rows that it is used on, and where the result goes. Last in its command: what follows a heading stays under it.
+/// A model, the rows that it is used on, and where the result goes.
 #[derive(Debug, Args)]
 pub struct ModelFiles {
     /// The model
@@ -17,10 +17,8 @@ pub struct ModelFiles {
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
     /// Where to write the result
-    #[arg(short, long, value_name = "FILE", display_order = 0)]
+    #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    #[command(flatten)]
-    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -34,6 +32,8 @@ Files are read and written block by block: they may be larger than memory. Outpu
 pub struct Convert {
     #[command(flatten)]
     pub files: ModelFiles,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +47,8 @@ Noise is added, and errors are measured, in the units the network sees: after th
 #[command(mut_arg("data", |data| data.help("The rows to clean")))]
 #[command(mut_arg("output", |output| output.help("Where to write the cleaned rows: npy, csv, tsv or parquet")))]
 pub struct Denoise {
+    #[command(flatten)]
+    pub files: ModelFiles,
     /// Principal components of the codes to keep [default: 32, or all of a shorter code]
     #[arg(long, value_name = "M")]
     pub components: Option<usize>,
@@ -60,7 +62,7 @@ pub struct Denoise {
     #[arg(long, value_name = "N", default_value_t = 7, requires = "noise")]
     pub seed: u64,
     #[command(flatten)]
-    pub files: ModelFiles,
+    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +73,8 @@ Examples:
 #[command(mut_arg("data", |data| data.help("The rows to walk between")))]
 #[command(mut_arg("output", |output| output.help("Where to write the decoded steps, one per row: npy, csv, tsv or parquet")))]
 pub struct Walk {
+    #[command(flatten)]
+    pub files: ModelFiles,
     /// The row to start from, counted from 0
     #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
     pub from: Option<usize>,
@@ -93,7 +97,7 @@ pub struct Walk {
     #[arg(long, value_name = "N", default_value_t = 7, conflicts_with_all = ["from", "to"])]
     pub seed: u64,
     #[command(flatten)]
-    pub files: ModelFiles,
+    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -104,6 +108,8 @@ Examples:
 #[command(mut_arg("data", |data| data.help("The rows to cluster")))]
 #[command(mut_arg("output", |output| output.help("Where to write the cluster of each row, counted from 0: npy, csv, tsv or parquet")))]
 pub struct Cluster {
+    #[command(flatten)]
+    pub files: ModelFiles,
     /// Clusters [default: as many as classes, or 8 without labels]
     #[arg(long, value_name = "K")]
     pub clusters: Option<usize>,
@@ -114,7 +120,7 @@ pub struct Cluster {
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub seed: u64,
     #[command(flatten)]
-    pub files: ModelFiles,
+    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ Examples:
   dkae embed p.npy --kernel precomputed -o z.npy                    kernel PCA of a kernel matrix
   dkae embed counts.svm.gz --tfidf --svd 20 -o z.npy                word counts
 
-The method is fitted on all rows of DATA, or those drawn by --take, prepared as `dkae fit` does. Without --on these rows are \
+The method is fitted on all rows of DATA, or those drawn by --take (--json lists them), prepared as `dkae fit` does. Without --on these rows are \
 embedded and written in their order; with it, those of the other file, which are read in the same way. With labels, it is also \
 said how often the nearest other row of the fit has a row's class. With --kernel precomputed DATA is a kernel matrix, and the \
 file of --on has a row of kernel values to the rows of DATA for each new row.

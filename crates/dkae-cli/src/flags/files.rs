@@ -47,7 +47,7 @@ impl Command {
 
     /// The model that the command uses, and how it is called, in short.
     fn usage(&self) -> (Option<&PathBuf>, &'static str) {
-        let used = self.model_files().map(|files| &files.model);
+        let used = self.model_files().map(|(files, _)| &files.model);
         match self {
             Command::Fit(_) => (None, "fit DATA -o MODEL"),
             Command::Kernel(_) => (None, "kernel DATA -o FILE"),
@@ -67,7 +67,7 @@ impl Command {
 
     /// What the command writes, and what it reads.
     fn files(&self) -> (Vec<PathBuf>, Vec<&PathBuf>) {
-        if let Some(files) = self.model_files() {
+        if let Some((files, reading)) = self.model_files() {
             let (figure, clean) = match self {
                 Command::Walk(w) => (&w.figure, &None),
                 Command::Denoise(d) => (&None, &d.fit),
@@ -75,7 +75,7 @@ impl Command {
             };
             return (
                 figure.iter().chain([&files.output]).cloned().collect(),
-                [&files.model, &files.data].into_iter().chain(clean).chain(&files.reading.labels_file).collect(),
+                [&files.model, &files.data].into_iter().chain(clean).chain(&reading.labels_file).collect(),
             );
         }
         match self {
