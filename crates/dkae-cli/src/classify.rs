@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 
 use crate::flags::{Classify, HingeKind, KernelFlags, Method};
 use crate::idle;
-use crate::rows::{classify, compare_names, encode, load_model, read_for, say_header, table};
-use crate::screen::Screen;
+use crate::rows::{classify, compare_names, encode, load_model, read_for, say_header, shown, table};
+use crate::screen::{self, Screen};
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
 const KERNEL_PRICES: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
@@ -193,6 +193,7 @@ fn read_rows(
     }
     let table = screen.reading(|| read_many(files, options))?;
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
+    table.warnings.iter().for_each(screen::warn);
     check::finite(&files[0].display().to_string(), table.x.view())?;
     Ok(table)
 }
@@ -373,7 +374,7 @@ fn report(
     let right = accuracy(truth, &outcome.predicted)?;
     let counts = confusion(truth, &outcome.predicted)?;
     let names: Vec<String> = counts.classes.iter().map(|&c| labels.names[c as usize].clone()).collect();
-    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    outcome.warnings.iter().for_each(screen::warn);
     let mut lines = vec!["accuracy on the validation rows (* is the one used)".to_owned()];
     let mut tried = Vec::new();
     for (i, trial) in outcome.trials.iter().enumerate() {
@@ -395,7 +396,7 @@ fn report(
     let value = json!({
         "accuracy": right, "best": tried[outcome.best], "tried": tried, "classes": names,
         "confusion": counts.counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>(),
-        "train": train, "validation": validation, "test": test, "warnings": outcome.warnings, "output": flags.output,
+        "train": train, "validation": validation, "test": test, "warnings": outcome.warnings, "output": flags.output.as_deref().map(shown),
     });
     Ok((lines.join("\n"), value))
 }

@@ -7,7 +7,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{load_model, read_for, table};
+use crate::rows::{load_model, read_for, shown, table};
 use crate::screen::Screen;
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
@@ -35,7 +35,7 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     }
     let mut value = json!({
         "clusters": clusters, "sizes": sizes, "inertia": found.inertia, "iterations": found.iterations,
-        "converged": found.converged, "output": flags.output,
+        "converged": found.converged, "output": shown(&flags.output),
     });
     if let Some(labels) = &rows.labels {
         let counts = counts(labels, &found.labels, clusters);

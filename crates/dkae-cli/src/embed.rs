@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 use crate::figure;
 use crate::fit::about_rows;
 use crate::flags::{KernelFlags, Reading};
-use crate::rows::{BLOCK, by_blocks, compare_names, write};
-use crate::screen::{Screen, seconds, stop_requested};
+use crate::rows::{BLOCK, by_blocks, compare_names, shown, write};
+use crate::screen::{self, Screen, seconds, stop_requested};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -122,6 +122,7 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
     }
     let options = flags.reading.options();
     let table = screen.reading(|| read_many(&flags.data, &options))?;
+    table.warnings.iter().for_each(screen::warn);
     check::finite(&flags.data[0].display().to_string(), table.x.view())?;
     check::components(flags.components, table.len(), "the number of rows")?;
     let scale = if spec == KernelSpec::Precomputed { Scale::None } else { flags.scale.unwrap_or_default() };
@@ -150,7 +151,7 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
     }
 
     let Fitted { mut lines, mut value, warnings, scores, .. } = fitted;
-    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.iter().for_each(screen::warn);
     if let (Some(own), Some(labels)) = (&table.labels, &labels) {
         let right = nearest((scores.view(), own), (z.view(), labels), flags.on.is_none(), screen)?;
         if let Some(right) = right {
@@ -165,8 +166,8 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
     value["fitted_rows"] = json!(table.len());
     value["components"] = json!(columns);
     value["warnings"] = json!(warnings);
-    value["output"] = json!(flags.output);
-    value["figure"] = json!(flags.figure);
+    value["output"] = json!(shown(&flags.output));
+    value["figure"] = json!(flags.figure.as_deref().map(shown));
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((lines.join("\n"), value))
 }
@@ -348,6 +349,7 @@ fn read_new(path: &Path, fitted: &Table, options: ReadOptions, flags: &Embed, sc
         Err(Error::Setting { name: "label", .. }) => read(path, &ReadOptions { label: None, ..options }),
         result => result,
     })?;
+    new.warnings.iter().for_each(screen::warn);
     check::finite(&path.display().to_string(), new.x.view())?;
     let (found, expected, data) = (new.x.ncols(), fitted.x.ncols(), flags.data[0].display());
     if found != expected {

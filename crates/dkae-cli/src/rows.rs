@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_mapped};
 use dkae::data::stream::{self, RowSink};
-use dkae::data::{Shape, Table};
+use dkae::data::{Shape, Table, tfidf};
 use dkae::math::check;
 use dkae::net::Model;
 use dkae::{Classify, Error};
@@ -13,7 +13,7 @@ use dkae_report::images;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::inspect::{NO_HEADER, header};
-use crate::screen::{Screen, stop_requested};
+use crate::screen::{self, Screen, stop_requested};
 
 /// Rows held in memory, encoded or classified at a time.
 pub const BLOCK: usize = 1920;
@@ -65,6 +65,20 @@ pub fn check_width(data: &Path, found: usize, model: &Path, expected: usize, cod
     Err(Error::Data(format!("{data}: {what} of {found} columns, but the model {model} takes {expected}{hint}")))
 }
 
+/// Refuses rows that a model of texts does not take, which come after `before` others. Gaps are not its business.
+pub fn check_counts(data: &Path, model: &Model, before: usize, rows: ArrayView2<f32>) -> dkae::Result<()> {
+    if model.preparation().text.is_none() {
+        return Ok(());
+    }
+    let entries = rows.indexed_iter().map(|((i, j), &c)| (before + i, j, c)).filter(|(_, _, c)| c.is_finite());
+    tfidf::check_counts(&data.display().to_string(), entries)
+}
+
+/// A path as results name it. Those that are not text have no name in JSON.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
 /// Refuses rows whose columns have other names, or the same in another order: their codes would mean nothing.
 pub fn check_names(data: &Path, found: Option<&[String]>, model: &Path, expected: Option<&[String]>) -> Result<()> {
     compare_names(data, found, &format!("the model {} was trained with", model.display()), expected)
@@ -105,10 +119,12 @@ pub fn read_for(
         }
         check_width(file, rows.ncols(), path, model.input_width(), false)?;
         check::finite_after(&file.display().to_string(), before, rows)?;
+        check_counts(file, model, before, rows)?;
         progress.add(rows.nrows());
         make(rows)
     })?;
     progress.finish(table.len());
+    table.warnings.iter().for_each(screen::warn);
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
     check_names(&files[0], table.names.as_deref(), path, model.about().names.as_deref())?;
     Ok(table)

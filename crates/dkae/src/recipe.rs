@@ -19,7 +19,7 @@ use crate::kernel::{FirstRows, Ideal, Kernel, KernelSpec, Precomputed, Prior};
 use crate::net::Model;
 use crate::progress::{Progress, Silent};
 use crate::train::{Checkpoint, Losses, Observer, Rows, Trainer, evaluate};
-use crate::{Error, Result, metrics};
+use crate::{Error, Result, metrics, written};
 
 /// Rows of a part that figures are measured on; L_c costs the square of it.
 const MEASURED: usize = 4000;
@@ -35,6 +35,7 @@ pub struct Recipe {
     /// Shares of training, validation and test rows. Default 0.7, 0.15, 0.15.
     pub split: [f64; 3],
     /// Groups for training, validation and test, instead of shares. Default none.
+    #[serde(deserialize_with = "written::three_words")]
     pub split_by: Option<[String; 3]>,
     /// For word counts: TF-IDF, then a truncated SVD to this many dimensions. Default none.
     pub svd: Option<usize>,

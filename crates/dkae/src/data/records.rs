@@ -55,9 +55,10 @@ macro_rules! numbers {
     }};
 }
 
-/// The two ways a stored number is used.
+/// The ways a stored number is used.
 trait Number: Copy {
     fn feature(self) -> f32;
+    fn exact(self) -> f64;
     fn label(self) -> String;
 }
 
@@ -66,6 +67,9 @@ macro_rules! whole {
         impl Number for $t {
             fn feature(self) -> f32 {
                 self as f32
+            }
+            fn exact(self) -> f64 {
+                self as f64
             }
             fn label(self) -> String {
                 self.to_string()
@@ -80,6 +84,9 @@ macro_rules! real {
         impl Number for $t {
             fn feature(self) -> f32 {
                 self as f32
+            }
+            fn exact(self) -> f64 {
+                self as f64
             }
             fn label(self) -> String {
                 number_label(f64::from(self))
@@ -107,6 +114,16 @@ impl Element {
     /// Appends the numbers in `raw` to `out`.
     pub fn decode(self, raw: &[u8], out: &mut Vec<f32>) {
         numbers!(self, raw, |v| out.push(v.feature()));
+    }
+
+    /// Whether numbers may have more digits than f32.
+    pub fn is_wide(self) -> bool {
+        self.bytes >= 4 && (self.kind, self.bytes) != (Kind::Float, 4)
+    }
+
+    /// As [`decode`](Self::decode), with all their digits.
+    pub fn decode_exact(self, raw: &[u8], out: &mut Vec<f64>) {
+        numbers!(self, raw, |v| out.push(v.exact()));
     }
 
     /// Passes the numbers in `raw` on as names of classes.
@@ -212,6 +229,9 @@ impl Reader for Contiguous {
         let mut rows = 0;
         for row in bytes.chunks_exact(self.width * self.element.bytes()) {
             self.element.decode(row, &mut out.values);
+            if self.element.is_wide() {
+                self.element.decode_exact(row, &mut out.exact);
+            }
             end_row(out, &self.labels, first + rows)?;
             rows += 1;
         }
