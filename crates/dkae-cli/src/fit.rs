@@ -110,9 +110,9 @@ fn check_counts(
     paths: &[PathBuf],
     numbers: Option<&[usize]>,
     entries: impl Iterator<Item = (usize, usize, f32)>,
-) -> dkae::Result<()> {
+) -> Result<()> {
     let numbered = |(i, j, c)| (numbers.map_or(i, |numbers| numbers[i]), j, c);
-    tfidf::check_counts(&paths[0].display().to_string(), entries.map(numbered))
+    tfidf::check_counts(entries.map(numbered)).map_err(|e| about_rows(e.into(), paths))
 }
 
 /// Word counts that are to be reduced stay sparse: a dense table of them may not fit.

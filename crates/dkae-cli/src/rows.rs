@@ -71,7 +71,7 @@ pub fn check_counts(data: &Path, model: &Model, before: usize, rows: ArrayView2<
         return Ok(());
     }
     let entries = rows.indexed_iter().map(|((i, j), &c)| (before + i, j, c)).filter(|(_, _, c)| c.is_finite());
-    tfidf::check_counts(&data.display().to_string(), entries)
+    tfidf::check_counts(entries).map_err(|e| Error::Data(format!("{}: {e}", data.display())))
 }
 
 /// A path as results name it. Those that are not text have no name in JSON.

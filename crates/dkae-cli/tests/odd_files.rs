@@ -168,20 +168,14 @@ fn files_that_are_hardly_files_are_refused() {
         ("windows.csv", 1, &["windows.csv, row 2 (line 3), column 2 (`b`)", "`x` is not a number"]),
         ("twice.csv --label a", 2, &["--label", "twice.csv", "columns 1, 3 are all called `a`"]),
         ("two.npz", 1, &["two.npz: ", "say with --array which holds the rows", "be_f4"]),
-        ("-", 2, &["-"]),
-        ("./-", 1, &["No such file"]),
     ] {
-        if arguments == "-" {
-            // A dash alone is a name to clap, and no file of ours.
-            fails(path, "inspect -", 1, &["for standard input give /dev/stdin"]);
-            continue;
-        }
-        for command in ["fit", "encode m.dkae", "kernel", "cluster m.dkae"] {
+        for command in ["fit", "kernel"] {
             let output = if command == "fit" { "x.dkae" } else { "x.npy" };
             fails(path, &format!("{command} {arguments} -o {output}"), code, words);
         }
         fails(path, &format!("inspect {arguments}"), code, words);
     }
+    fails(path, "inspect -", 1, &["-: there is no such file; for standard input give /dev/stdin"]);
 }
 
 /// With `bytes` on standard input.
@@ -218,7 +212,6 @@ fn rows_come_through_pipes_where_their_format_allows_it() {
     let before = files(path);
     for (arguments, bytes, words) in [
         ("decode m.dkae /dev/stdin -o y.npy", &parquet[..], &["/dev/stdin: is a pipe", "save it first"][..]),
-        ("encode m.dkae /dev/stdin -o y.npy", b"1 1:2\n", &["/dev/stdin: rows of"]),
         ("kernel /dev/stdin -o y.npy", b"1 1:2\n2 2:1\n", &["is a pipe", "or say with --width how wide its rows are"]),
         ("encode m.dkae /dev/stdin -o y.npy", b"", &["/dev/stdin: the file is empty"]),
         ("fit /dev/stdin -o y.dkae", b"a,b\n1,x\n", &["/dev/stdin, row 1 (line 2)", "`x` is not a number"]),
@@ -247,6 +240,13 @@ fn links_are_written_through_or_refused_and_never_replaced() {
     fails(path, "encode m.dkae clouds.csv --label kind -o astray.npy", 1, &words);
     assert!(path.join("astray.npy").is_symlink());
     fails(path, "encode m.dkae round.csv --label kind -o x.npy", 1, &["round.csv", "symbolic links"]);
+}
+
+#[test]
+fn training_that_diverges_is_told_what_to_do() {
+    let folder = fitted();
+    let words = ["step", "the loss is not finite", "lower --rate, set --clip", "--scale"];
+    fails(folder.path(), &format!("fit clouds.csv --label kind {SMALL} --rate 1e30 -o x.dkae"), 1, &words);
 }
 
 #[test]

@@ -453,6 +453,27 @@ mod tests {
     }
 
     #[test]
+    fn word_counts_are_weighed_and_reduced_by_the_training_part_alone() {
+        let table = Table { x: table().x.mapv(f32::round), ..table() };
+        let recipe = Recipe { svd: Some(2), scale: Scale::Standard, ..quick() };
+        let prepared = |table: &Table| recipe.prepare(&Source::from(table), &Silent).unwrap();
+        let before = prepared(&table);
+        // Another word in every document of some part.
+        let with_changed = |rows: &[usize]| {
+            let mut x = table.x.clone();
+            rows.iter().for_each(|&i| x[[i, 0]] = if x[[i, 0]] > 0.0 { 0.0 } else { 9.0 });
+            prepared(&Table { x, ..table.clone() })
+        };
+        for held_out in [&before.split.validation, &before.split.test] {
+            let after = with_changed(held_out);
+            assert_eq!(after.preparation, before.preparation);
+            assert_eq!(after.parts[0], before.parts[0]);
+            assert_ne!(after.parts, before.parts);
+        }
+        assert_ne!(with_changed(&before.split.train[..1]).preparation, before.preparation);
+    }
+
+    #[test]
     fn groups_decide_the_parts_when_asked_to() {
         let table = table();
         let recipe = Recipe { split_by: Some(["g2", "g0", "g1"].map(String::from)), ..quick() };

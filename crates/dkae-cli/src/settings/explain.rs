@@ -64,7 +64,7 @@ fn kind(expected: &str) -> &str {
         "u64" | "u32" | "usize" => "a whole number from 0 up",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",
-        "a string" | "path string" => "text in quotes",
+        "a string" | "path string" | "string only" => "text in quotes",
         "a character" => "a single character in quotes",
         "a sequence" => "a list",
         "an array of length 3" => "a list of three values",
@@ -83,6 +83,8 @@ fn value(found: &str) -> String {
             _ => match found {
                 "map" => "a table".to_owned(),
                 "sequence" => "a list".to_owned(),
+                // Said of anything but text where a name was expected.
+                "unit variant" => "something else".to_owned(),
                 other => other.to_owned(),
             },
         },
@@ -176,8 +178,9 @@ mod tests {
     #[test]
     fn a_value_of_a_wrong_kind_is_explained_with_its_key_and_an_example() {
         for (table, key, example) in EXAMPLES {
-            // A date is right nowhere.
-            let text = place(table, key, "1979-05-27");
+            // A date is right nowhere but where it is text.
+            let path = ["prior", "labels-file"].contains(&key);
+            let text = place(table, key, if path { "true" } else { "1979-05-27" });
             let said = Settings::parse(&text).unwrap_err().to_string();
             let words = format!("{}: expected ", named(table, key));
             assert!(said.starts_with(&words) && said.ends_with(&format!("; for example: {key} = {example}")), "{said}");

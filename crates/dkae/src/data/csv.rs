@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::input::{Input, read_error};
+use super::input::{Input, MARK, read_error};
 use super::read::{Column, Format, Layout, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};
@@ -27,7 +27,12 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     let start = input.peek(1 << 16)?;
     refuse_binary(&path, &start)?;
     let delimiter = match options.delimiter {
-        Some(c) if c.is_ascii() => c as u8,
+        Some(c) if c.is_ascii() && !c.is_ascii_alphanumeric() && !"\n\r\"+-.".contains(c) => c as u8,
+        Some(c) if c.is_ascii() => {
+            let message =
+                format!("{c:?} cannot separate columns: it ends lines, quotes, or belongs to numbers and words");
+            return Err(Error::setting("delimiter", message));
+        }
         Some(c) => return Err(Error::setting("delimiter", format!("`{c}` is not a single ASCII character"))),
         None => guess_delimiter(&start),
     };
@@ -56,7 +61,8 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
 }
 
 /// Reads one label per line; a table is refused.
-pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
+pub(crate) fn labels(mut input: Input, out: &mut Interner) -> Result<()> {
+    input.skip_mark()?;
     let path = input.path.clone();
     for (i, line) in input.reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| read_error(&path, e))?;
@@ -87,7 +93,7 @@ fn refuse_binary(path: &Path, start: &[u8]) -> Result<()> {
 }
 
 fn guess_delimiter(start: &[u8]) -> u8 {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let start = start.strip_prefix(MARK).unwrap_or(start);
     for delimiter in [b'\t', b';'] {
         let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(start);
         let mut counts = reader.byte_records().map_while(|r| r.ok()).map(|r| r.len()).take(10).collect::<Vec<_>>();
@@ -427,6 +433,14 @@ mod tests {
         assert!(message(table("1,2\n", &dropped)).starts_with("drop_label: there are no labels"));
         let dropped = ReadOptions { delimiter: Some('€'), ..ReadOptions::default() };
         assert!(message(table("1,2\n", &dropped)).starts_with("delimiter"));
+        for delimiter in ['\n', '\r', '"', '1', 'e', '.', '-'] {
+            let odd = ReadOptions { delimiter: Some(delimiter), ..ReadOptions::default() };
+            assert!(message(table("1,2\n", &odd)).contains("cannot separate columns"), "{delimiter:?}");
+        }
+        for delimiter in [' ', '|', ':', '\t', '_'] {
+            let odd = ReadOptions { delimiter: Some(delimiter), ..ReadOptions::default() };
+            assert_eq!(table(&format!("1{delimiter}2\n"), &odd).unwrap().x, array![[1.0, 2.0]], "{delimiter:?}");
+        }
     }
 
     #[test]
@@ -542,6 +556,9 @@ mod tests {
         let options =
             ReadOptions { labels_file: Some(write(&folder, "l.txt", b"dog\ncat\n")), ..ReadOptions::default() };
         assert_eq!(read(&data, &options).unwrap().labels.unwrap().names, ["cat", "dog"]);
+        // What some editors put before the text is none of it.
+        write(&folder, "l.txt", b"\xef\xbb\xbfdog\r\ndog\r\n");
+        assert_eq!(read(&data, &options).unwrap().labels.unwrap().names, ["dog"]);
         write(&folder, "l.txt", b"dog\n\n");
         assert!(message(read(&data, &options)).contains("l.txt, line 2: one label was expected"));
     }

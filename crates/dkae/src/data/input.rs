@@ -102,6 +102,20 @@ impl Read for Members {
     }
 }
 
+/// The bytes that some editors put before UTF-8 text.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Input {
+    /// Goes past the mark of UTF-8 text, if there is one: it is no part of the text.
+    pub fn skip_mark(&mut self) -> Result<()> {
+        if self.peek(MARK.len() as u64)? == MARK {
+            let mut mark = Vec::new();
+            self.fill(MARK.len(), &mut mark)?;
+        }
+        Ok(())
+    }
+}
+
 /// Skips zeros; the byte after them stays to be read.
 fn first_that_is_not_zero(rest: &mut impl BufRead) -> std::io::Result<Option<u8>> {
     loop {

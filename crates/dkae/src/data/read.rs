@@ -510,6 +510,7 @@ mod tests {
             (b"\x00\x00\x08\x03....", Format::Idx),
             (b"1,2,3\n", Format::Csv),
             (b"+1 3:0.5 7:2 # note\n-1 2:1\n", Format::Svmlight),
+            (b"\xef\xbb\xbf+1 3:0.5\n", Format::Svmlight),
         ] {
             assert_eq!(detect("data", bytes), Ok(format));
         }

@@ -62,8 +62,8 @@ trait Number: Copy {
     fn label(self) -> String;
 }
 
-macro_rules! whole {
-    ($($t:ty)*) => {$(
+macro_rules! number {
+    ($label:ident: $($t:ty)*) => {$(
         impl Number for $t {
             fn feature(self) -> f32 {
                 self as f32
@@ -72,29 +72,22 @@ macro_rules! whole {
                 self as f64
             }
             fn label(self) -> String {
-                self.to_string()
+                $label(self)
             }
         }
     )*};
 }
-whole!(u8 u16 u32 u64 i8 i16 i32 i64);
+number!(whole: u8 u16 u32 u64 i8 i16 i32 i64);
+number!(real: f32 f64);
 
-macro_rules! real {
-    ($($t:ty)*) => {$(
-        impl Number for $t {
-            fn feature(self) -> f32 {
-                self as f32
-            }
-            fn exact(self) -> f64 {
-                self as f64
-            }
-            fn label(self) -> String {
-                number_label(f64::from(self))
-            }
-        }
-    )*};
+/// All digits.
+fn whole(value: impl ToString) -> String {
+    value.to_string()
 }
-real!(f32 f64);
+
+fn real(value: impl Into<f64>) -> String {
+    number_label(value.into())
+}
 
 impl Element {
     /// A type of number, when there is one of that size.
