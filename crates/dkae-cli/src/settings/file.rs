@@ -83,18 +83,18 @@ fn refuse_unknown(file: &toml::Table) -> Result<()> {
     for (place, known) in &tables {
         let path = place.split('.').filter(|key| !key.is_empty());
         let found = path.into_iter().try_fold(file, |table, key| table.get(key)?.as_table());
-        for key in found.iter().flat_map(|table| table.keys()).filter(|key| !known.contains(key)) {
-            if let Some((_, table, name)) = RENAMED.iter().find(|(flag, ..)| flag == key) {
-                bail!("`{key}` is called `{name}` here, and belongs {}", at(table));
-            }
-            let places: Vec<String> =
-                tables.iter().filter(|(_, known)| known.contains(key)).map(|(place, _)| at(place)).collect();
-            let here = if place.is_empty() { "the top".to_owned() } else { format!("[{place}]") };
-            if places.is_empty() {
-                bail!("`{key}` is not a setting; {} there are: {}", at(place), known.join(", "));
-            }
-            bail!("`{key}` does not belong in {here}; put it {}", places.join(" or "));
+        let unknown = found.and_then(|table| table.keys().find(|key| !known.contains(key)));
+        let Some(key) = unknown else { continue };
+        if let Some((_, table, name)) = RENAMED.iter().find(|(flag, ..)| flag == key) {
+            bail!("`{key}` is called `{name}` here, and belongs {}", at(table));
         }
+        let places: Vec<String> =
+            tables.iter().filter(|(_, known)| known.contains(key)).map(|(place, _)| at(place)).collect();
+        if places.is_empty() {
+            bail!("`{key}` is not a setting; {} there are: {}", at(place), known.join(", "));
+        }
+        let here = if place.is_empty() { "the top".to_owned() } else { format!("[{place}]") };
+        bail!("`{key}` does not belong in {here}; put it {}", places.join(" or "));
     }
     Ok(())
 }
