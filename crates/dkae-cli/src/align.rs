@@ -22,6 +22,7 @@ use dkae::progress::Progress;
 use ndarray::Array2;
 use serde_json::{Value, json};
 
+use crate::rows::shown;
 use crate::screen::Screen;
 
 /// Sparse factors of more columns are refused: sums are kept for each.
@@ -107,7 +108,7 @@ pub fn run(flags: &Align, screen: Screen) -> Result<(String, Value)> {
         format!("L_c                {loss:.6}"),
     ];
     let value = json!({
-        "a": { "file": flags.first, "kind": about[0] }, "b": { "file": flags.second, "kind": about[1] }, "rows": n,
+        "a": { "file": shown(&flags.first), "kind": about[0] }, "b": { "file": shown(&flags.second), "kind": about[1] }, "rows": n,
         "alignment": alignment, "centred_alignment": centred, "code_loss": loss,
     });
     Ok((lines.join("\n"), value))

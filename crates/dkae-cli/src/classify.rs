@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 use crate::fit::{about_rows, read_matrix};
 use crate::flags::{Classify, HingeKind, KernelFlags, Method};
 use crate::idle;
-use crate::rows::{Like, classify, encode, load_model, read_like, say_header, table};
-use crate::screen::Screen;
+use crate::rows::{Like, classify, encode, load_model, read_like, say_header, shown, table};
+use crate::screen::{self, Screen};
 
 /// Prices tried for a kernel machine: smaller and larger ones seldom win and cost the most time.
 const KERNEL_PRICES: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
@@ -213,7 +213,7 @@ fn matrix(flags: &Classify, rows: &Table, split: &Split) -> Result<(Precomputed,
     };
     let checked = Precomputed::new(rows.x.slice(s![..square, ..]).to_owned());
     let (matrix, warnings) = checked.map_err(|e| about_rows(e.into(), file))?;
-    warnings.iter().for_each(|warning| eprintln!("warning: {}: {warning}", file[0].display()));
+    warnings.iter().for_each(|warning| screen::warn(format!("{}: {warning}", file[0].display())));
     Ok((matrix.select(&split.train)?, rows.x.clone()))
 }
 
@@ -229,6 +229,7 @@ fn read_rows(
     }
     let table = screen.reading(|| read_many(files, options))?;
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
+    table.warnings.iter().for_each(screen::warn);
     check::finite(&files[0].display().to_string(), table.x.view())?;
     Ok(table)
 }
@@ -262,7 +263,7 @@ fn from_files(
             None => names = Some(table.names.clone()),
             Some(first) => {
                 let (who, width) = (format!("{} has", train.display()), table.x.ncols());
-                let like = Like { who, width, names: first.as_deref(), gaps: false };
+                let like = Like { who, width, names: first.as_deref(), gaps: false, counts: false };
                 like.check_names(path, table.names.as_deref())?;
             }
         }
@@ -437,7 +438,7 @@ fn report(
     let counts = confusion(truth, &outcome.predicted)?;
     let names: Vec<String> = counts.classes.iter().map(|&c| labels.names[c as usize].clone()).collect();
     let warnings: Vec<String> = outcome.warnings.iter().map(|warning| crate::advice(warning)).collect();
-    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.iter().for_each(screen::warn);
     let mut lines = vec!["accuracy on the validation rows (* is the one used)".to_owned()];
     let mut tried = Vec::new();
     for (i, trial) in outcome.trials.iter().enumerate() {
@@ -459,7 +460,7 @@ fn report(
     let value = json!({
         "accuracy": right, "best": tried[outcome.best], "tried": tried, "classes": names,
         "confusion": counts.counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>(),
-        "train": train, "validation": validation, "test": test, "warnings": warnings, "output": flags.output,
+        "train": train, "validation": validation, "test": test, "warnings": warnings, "output": flags.output.as_deref().map(shown),
     });
     Ok((lines.join("\n"), value))
 }

@@ -7,7 +7,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{Like, load_model, read_like, table};
+use crate::rows::{Like, load_model, read_like, shown, table};
 use crate::screen::Screen;
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
@@ -36,7 +36,7 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     }
     let mut value = json!({
         "clusters": clusters, "sizes": sizes, "inertia": found.inertia, "iterations": found.iterations,
-        "converged": found.converged, "output": at.output,
+        "converged": found.converged, "output": shown(&at.output),
     });
     if let Some(labels) = &rows.labels {
         let counts = counts(labels, &found.labels, clusters);

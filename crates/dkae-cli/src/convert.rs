@@ -7,8 +7,8 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::json;
 
 use crate::flags::Convert;
-use crate::rows::{Like, load_model, say_header, together};
-use crate::screen::{Screen, stop_requested};
+use crate::rows::{Like, load_model, say_header, shown, together};
+use crate::screen::{self, Screen, stop_requested};
 
 /// What to do to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,9 @@ pub fn run(
         if stop_requested() {
             return Err(Error::Interrupted.into());
         }
+        if direction != Direction::Decode {
+            like.check_counts(&flags.data, rows, block.view())?;
+        }
         missing += block.rows().into_iter().filter(|row| !row.iter().all(|v| v.is_finite())).count();
         sink.write(convert(block.view())?.view())?;
         rows += block.nrows();
@@ -73,13 +76,12 @@ pub fn run(
     if rows == 0 {
         return Err(Error::format(&flags.data, "", "the file has no rows").into());
     }
+    source.warnings().iter().for_each(screen::warn);
     sink.finish().with_context(|| "the result was not written")?;
     if missing > 0 {
-        eprintln!(
-            "warning: {}: {missing} of {rows} rows have missing values; their results are NaN",
-            flags.data.display()
-        );
+        let file = flags.data.display();
+        screen::warn(format!("{file}: {missing} of {rows} rows have missing values; their results are NaN"));
     }
     progress.finish(rows);
-    Ok(json!({ "rows": rows, "columns": output, "output": flags.output }))
+    Ok(json!({ "rows": rows, "columns": output, "output": shown(&flags.output) }))
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use dkae::data::atomic::AtomicFile;
 use dkae::data::sample;
 use dkae::kernel::{KernelSpec, Pck};
 use dkae::progress::Silent;
@@ -13,11 +14,14 @@ use serde_json::{Value, json};
 
 use crate::fit::summary;
 use crate::flags::Demo;
+use crate::rows::shown;
 use crate::screen::{Screen, seconds};
 use crate::{figure, report, sheet};
 
 pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let start = Instant::now();
+    // Found out now rather than after training.
+    flags.files().iter().try_for_each(|path| AtomicFile::create(path).map(drop))?;
     let recipe = Recipe {
         seed: flags.seed,
         kernel: KernelSpec::Pck(Pck { restarts: 10, ..Pck::default() }),
@@ -55,9 +59,9 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     let (mut text, mut value) = summary(&model);
     let files = [&flags.output, &page, &figures[0], &figures[1]].map(|path| path.display().to_string());
     text += &format!("\nwrote {} in {}", files.join(", "), seconds(start.elapsed()));
-    value["model"] = json!(flags.output);
-    value["report"] = json!(page);
-    value["sheet"] = json!(figures);
+    value["model"] = json!(shown(&flags.output));
+    value["report"] = json!(shown(&page));
+    value["sheet"] = json!(figures.each_ref().map(|path| shown(path)));
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
 }

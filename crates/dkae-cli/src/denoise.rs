@@ -13,7 +13,7 @@ use ndarray::{Array2, ArrayView2};
 use serde_json::{Value, json};
 
 use crate::flags::Denoise;
-use crate::rows::{Like, by_blocks, encode, load_model, read_like, write_raw};
+use crate::rows::{Like, by_blocks, encode, load_model, read_like, shown, write_raw};
 use crate::screen::Screen;
 
 pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
@@ -47,7 +47,7 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     let mut lines = vec![format!("kept {} components, {:.1} % of the codes' variance", components, 100.0 * kept)];
     let mut value = json!({
         "rows": cleaned.nrows(), "columns": model.input_width(), "components": components, "explained_variance": kept,
-        "output": at.output,
+        "output": shown(&at.output),
     });
     let after = mean_squared_error(clean.view(), cleaned.view())?;
     if flags.noise == Noise::None {

@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 use crate::figure;
 use crate::fit::{about_rows, with_rows};
 use crate::flags::{Embed, Embedding, KernelFlags};
-use crate::rows::{BLOCK, Like, by_blocks, read_like, write, write_raw};
-use crate::screen::{Screen, seconds, stop_requested};
+use crate::rows::{BLOCK, Like, by_blocks, read_like, shown, write, write_raw};
+use crate::screen::{self, Screen, seconds, stop_requested};
 use methods::{Fitted, Map};
 
 pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
@@ -58,9 +58,9 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
         let names: Vec<String> = files.into_iter().flatten().map(|path| path.display().to_string()).collect();
         let (rows, columns) = (&value["rows"], &value["components"]);
         lines.push(format!("wrote {rows} rows of {columns} to {} in {}", names.join(", "), seconds(start.elapsed())));
-        value["output"] = json!(flags.output);
-        value["reconstruct"] = json!(flags.reconstruct);
-        value["figure"] = json!(flags.figure);
+        value["output"] = json!(shown(&flags.output));
+        value["reconstruct"] = json!(flags.reconstruct.as_deref().map(shown));
+        value["figure"] = json!(flags.figure.as_deref().map(shown));
         value["seconds"] = json!(start.elapsed().as_secs_f64());
         Ok((lines.join("\n"), value))
     })
@@ -137,7 +137,7 @@ fn embed(
         let (file, rows) = (file.display(), written.x.nrows());
         warnings.push(format!("{file}: {missing} of {rows} rows have missing values; their results are NaN"));
     }
-    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.iter().for_each(screen::warn);
     if let Some(right) = nearest(&own, &known, flags.on.is_none(), screen)? {
         lines.push(format!("nearest neighbour of the same class: {:.2} % of {} rows", 100.0 * right, known.z.nrows()));
         value["nearest_neighbour_accuracy"] = json!(right);
@@ -214,7 +214,13 @@ fn read_new(
     // A file of labels belongs to DATA.
     let options = ReadOptions { labels_file: None, ..flags.reading.options() };
     let who = format!("{} has", flags.data[0].display());
-    let like = Like { who, width: source.x.width(), names: source.names, gaps: options.allow_missing };
+    let like = Like {
+        who,
+        width: source.x.width(),
+        names: source.names,
+        gaps: options.allow_missing,
+        counts: preparation.text.is_some(),
+    };
     let files = [path.to_owned()];
     let read =
         |options: &ReadOptions| read_like(&like, &files, options, screen, |x| past_gaps(x, |x| preparation.apply(x)));

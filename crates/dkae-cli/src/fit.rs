@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_many};
-use dkae::data::{stream, svmlight};
+use dkae::data::{stream, svmlight, tfidf};
 use dkae::kernel::{Precomputed, Prior as _};
 use dkae::math::check;
 use dkae::net::Model;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Fit;
 use crate::report;
-use crate::rows::say_header;
+use crate::rows::{say_header, shown};
 use crate::screen::{self, Screen, seconds};
 use crate::settings::Settings;
 
@@ -30,7 +30,7 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     let settings = Settings::of(flags)?;
     if let Some(path) = &flags.write_config {
         settings.write(path)?;
-        return Ok((format!("wrote the settings to {}", path.display()), json!({ "settings": path })));
+        return Ok((format!("wrote the settings to {}", path.display()), json!({ "settings": shown(path) })));
     }
     let output = flags.output.as_deref().expect("required without --write-config");
     // Found out now rather than after training.
@@ -62,9 +62,9 @@ pub fn run(flags: &Fit, screen: Screen) -> Result<(String, Value)> {
     let (mut text, mut value) = summary(&model);
     let also = page.as_ref().map_or(String::new(), |page| format!(", {}", page.display()));
     text += &format!("\nwrote {}{also} in {}", output.display(), seconds(start.elapsed()));
-    value["model"] = json!(output);
+    value["model"] = json!(shown(output));
     if let Some(page) = &page {
-        value["report"] = json!(page);
+        value["report"] = json!(shown(page));
     }
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((text, value))
@@ -90,13 +90,29 @@ pub fn with_rows<T>(
     let start = Instant::now();
     if sparse(paths, options, recipe)? {
         let table = screen.reading(|| svmlight::read_sparse(&paths[0], options))?;
+        check_counts(paths, table.numbers.as_deref(), table.x.iter())?;
         return work(&Source::from(&table), start.elapsed());
     }
     let table = screen.reading(|| read_many(paths, options))?;
     say_header(&paths[0], options.format, table.names.as_deref(), screen)?;
+    table.warnings.iter().for_each(screen::warn);
     // The parts that things are fitted on have rows of other numbers.
     check::finite("rows", table.x.view()).map_err(|e| about_rows(e.into(), paths))?;
+    if recipe.svd.is_some() {
+        let entries = table.x.indexed_iter().map(|((i, j), &c)| (i, j, c));
+        check_counts(paths, table.numbers.as_deref(), entries)?;
+    }
     work(&Source::from(&table), start.elapsed())
+}
+
+/// Refuses rows that are not word counts, by their numbers in the file.
+fn check_counts(
+    paths: &[PathBuf],
+    numbers: Option<&[usize]>,
+    entries: impl Iterator<Item = (usize, usize, f32)>,
+) -> Result<()> {
+    let numbered = |(i, j, c)| (numbers.map_or(i, |numbers| numbers[i]), j, c);
+    tfidf::check_counts(entries.map(numbered)).map_err(|e| about_rows(e.into(), paths))
 }
 
 /// Word counts that are to be reduced stay sparse: a dense table of them may not fit.
@@ -186,7 +202,7 @@ pub fn read_matrix(path: &Path, rows: usize) -> Result<Precomputed> {
         return Err(Error::setting("prior", message).into());
     }
     for warning in warnings {
-        eprintln!("warning: {}: {warning}", path.display());
+        screen::warn(format!("{}: {warning}", path.display()));
     }
     Ok(matrix)
 }

@@ -120,6 +120,7 @@ fn data(table: &Table, header: Option<bool>) -> (String, Value) {
         ),
         format!("constant   {constant} features"),
     ];
+    lines.extend(table.warnings.iter().map(|warning| format!("warning    {warning}")));
     let mut classes = Value::Null;
     if let Some(labels) = &table.labels {
         let counts = labels.counts();
@@ -145,7 +146,7 @@ fn data(table: &Table, header: Option<bool>) -> (String, Value) {
     let value = json!({
         "kind": "data", "rows": n, "features": d, "shape": table.shape, "min": low, "max": high, "mean": mean,
         "missing": missing, "infinite": infinite, "zeros": zeros, "constant_features": constant, "classes": classes,
-        "names": table.names, "header": header,
+        "names": table.names, "header": header, "warnings": table.warnings,
     });
     (lines.join("\n"), value)
 }

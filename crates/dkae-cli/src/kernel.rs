@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::fit::about_rows;
 use crate::flags::Kernel;
-use crate::rows::say_header;
-use crate::screen::{Screen, stop_requested};
+use crate::rows::{say_header, shown};
+use crate::screen::{self, Screen, stop_requested};
 
 /// Rows of the matrix in memory at a time.
 const BLOCK: usize = 256;
@@ -48,6 +48,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
     let options = flags.reading.options();
     let table = screen.reading(|| read_many(&flags.data, &options))?;
     say_header(&flags.data[0], options.format, table.names.as_deref(), screen)?;
+    table.warnings.iter().for_each(screen::warn);
     check::finite(&flags.data[0].display().to_string(), table.x.view())?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
@@ -74,7 +75,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
         kernel.describe()
     };
     let text = format!("{description}: wrote {} rows to {}", rows.len(), flags.output.display());
-    Ok((text, json!({ "kernel": description, "rows": rows.len(), "output": flags.output })))
+    Ok((text, json!({ "kernel": description, "rows": rows.len(), "output": shown(&flags.output) })))
 }
 
 /// `10..20` among `n` rows; all of them without a range.

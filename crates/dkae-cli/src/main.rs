@@ -72,7 +72,7 @@ fn main() -> ExitCode {
             }
         }
         Err(error) => {
-            eprintln!("error: {}", message(&error, &flags.command));
+            eprintln!("error: {}", screen::printable(&message(&error, &flags.command)));
             ExitCode::from(exit_code(&error))
         }
     }
@@ -132,13 +132,21 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
 
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 11] = [
         ("lower max_components", "lower --max-components"),
         ("raise subset", "raise --subset"),
         ("raise max_iterations", "raise --max-iterations"),
         ("or lower c", "or lower --c"),
         ("set label to ", "give --label "),
         ("else leave it out", "else leave it out with --skip"),
+        ("say which holds the rows", "say with --array which holds the rows"),
+        (
+            "lower the learning rate or set a gradient clip",
+            "lower --rate, set --clip, or scale large values with --scale",
+        ),
+        ("lower the learning rate", "lower --rate"),
+        ("say which it is: ", "say with --format which it is: "),
+        ("or say how wide its rows are", "or say with --width how wide its rows are"),
     ];
     WORDS.iter().fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
 }

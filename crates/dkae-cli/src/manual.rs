@@ -8,6 +8,7 @@ use dkae::Error;
 use serde_json::{Value, json};
 
 use crate::flags::Flags;
+use crate::rows::shown;
 
 /// The completion script for a shell.
 pub fn completions(shell: clap_complete::Shell) -> String {
@@ -21,5 +22,5 @@ pub fn pages(folder: &Path) -> Result<(String, Value)> {
     std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     clap_mangen::generate_to(Flags::command(), folder).map_err(Error::io(folder))?;
     let count = std::fs::read_dir(folder).map_err(Error::io(folder))?.count();
-    Ok((format!("wrote the manual to {}", folder.display()), json!({ "folder": folder, "pages": count })))
+    Ok((format!("wrote the manual to {}", folder.display()), json!({ "folder": shown(folder), "pages": count })))
 }

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::fit::{read_matrix, summary, with_rows};
 use crate::flags::Report;
-use crate::rows::{Like, load_model};
-use crate::screen::{Screen, seconds};
+use crate::rows::{Like, load_model, shown};
+use crate::screen::{self, Screen, seconds};
 use crate::settings::kernels;
 
 /// How far a loss may be from the one in the model file when the rows are the same: other machines round otherwise.
@@ -28,10 +28,10 @@ pub fn run(flags: &Report, screen: Screen) -> Result<(String, Value)> {
     let output = flags.page();
     check_name("output", &output)?;
     let recipe: Recipe = serde_json::from_value(model.about().settings.clone()).unwrap_or_else(|_| {
-        eprintln!(
-            "warning: {} does not say how its rows were split: parts called held-out may be rows it learned from",
+        screen::warn(format!(
+            "{} does not say how its rows were split: parts called held-out may be rows it learned from",
             flags.model.display()
-        );
+        ));
         Recipe::default()
     });
     let mut options = flags.reading.options();
@@ -42,7 +42,7 @@ pub fn run(flags: &Report, screen: Screen) -> Result<(String, Value)> {
     })?;
     let (_, mut value) = summary(&model);
     value["figures"] = json!(figures);
-    value["report"] = json!(output);
+    value["report"] = json!(shown(&output));
     value["seconds"] = json!(start.elapsed().as_secs_f64());
     Ok((format!("wrote {} in {}", output.display(), seconds(start.elapsed())), value))
 }

@@ -13,6 +13,7 @@ use dkae_paper::store::Store;
 use dkae_paper::{Budget, Context, Experiment, Job, Plan, Watch, estimate, page, reproduce};
 use serde_json::{Value, json};
 
+use crate::rows::shown;
 use crate::screen::{Screen, seconds};
 
 #[derive(Debug, Args)]
@@ -118,7 +119,8 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
         for done in done {
             let note = if done.kept { ", finished before" } else { "" };
             lines.push(format!("{}: {}{note}", done.experiment.name(), done.folder.join("table.md").display()));
-            let about = json!({ "name": done.experiment.name(), "folder": done.folder, "finished_before": done.kept });
+            let about =
+                json!({ "name": done.experiment.name(), "folder": shown(&done.folder), "finished_before": done.kept });
             value["experiments"].as_array_mut().into_iter().for_each(|all| all.push(about.clone()));
         }
     }
@@ -126,7 +128,7 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
     if let Some(page) = page {
         let count = page::update(&page, &flags.out).map_err(plain)?;
         lines.push(format!("wrote {count} experiments to {}", page.display()));
-        value["page"] = json!(page);
+        value["page"] = json!(shown(&page));
     }
     lines.push(format!("done in {}", seconds(start.elapsed())));
     value["seconds"] = json!(start.elapsed().as_secs_f64());

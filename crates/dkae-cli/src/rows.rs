@@ -6,7 +6,7 @@ use anyhow::Result;
 use dkae::data::prepare::Preparation;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_mapped};
 use dkae::data::stream::{self, RowSink};
-use dkae::data::{Shape, Table};
+use dkae::data::{Shape, Table, tfidf};
 use dkae::math::check;
 use dkae::net::Model;
 use dkae::{Classify, Error};
@@ -14,7 +14,7 @@ use dkae_report::images;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::inspect::{NO_HEADER, header};
-use crate::screen::{Screen, stop_requested};
+use crate::screen::{self, Screen, stop_requested};
 
 /// Rows held in memory, encoded or classified at a time.
 pub const BLOCK: usize = 1920;
@@ -62,13 +62,21 @@ pub struct Like<'a> {
     pub names: Option<&'a [String]>,
     /// Whether values may be missing.
     pub gaps: bool,
+    /// Whether they are word counts.
+    pub counts: bool,
 }
 
 impl<'a> Like<'a> {
     /// The rows that a model takes.
     pub fn model(path: &Path, model: &'a Model) -> Self {
         let who = format!("the model {} takes", path.display());
-        Like { who, width: model.input_width(), names: model.about().names.as_deref(), gaps: false }
+        Like {
+            who,
+            width: model.input_width(),
+            names: model.about().names.as_deref(),
+            gaps: false,
+            counts: model.preparation().text.is_some(),
+        }
     }
 
     /// Refuses rows, or codes, of another width.
@@ -86,6 +94,15 @@ impl<'a> Like<'a> {
         Err(Error::Data(format!("{}: {what} of {found} columns, but {who} {expected}{hint}", data.display())))
     }
 
+    /// Refuses rows that are no word counts, where they must be; they come after `before` others. Gaps are not its business.
+    pub fn check_counts(&self, data: &Path, before: usize, rows: ArrayView2<f32>) -> dkae::Result<()> {
+        if !self.counts {
+            return Ok(());
+        }
+        let entries = rows.indexed_iter().map(|((i, j), &c)| (before + i, j, c)).filter(|(_, _, c)| c.is_finite());
+        tfidf::check_counts(entries).map_err(|e| Error::Data(format!("{}: {e}", data.display())))
+    }
+
     /// Refuses rows whose columns have other names, or the same in another order: what is made of them would mean nothing.
     pub fn check_names(&self, data: &Path, found: Option<&[String]>) -> Result<()> {
         let (Some(found), Some(expected)) = (found, self.names) else { return Ok(()) };
@@ -97,6 +114,11 @@ impl<'a> Like<'a> {
         );
         Err(Error::Data(message).into())
     }
+}
+
+/// A path as results name it. Those that are not text have no name in JSON.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// Rows to have in memory at a time. Wide ones, as of word counts, are made dense: fewer of them, 64 MB at most.
@@ -125,10 +147,12 @@ pub fn read_like(
         if !like.gaps {
             check::finite_after(&file.display().to_string(), before, rows)?;
         }
+        like.check_counts(file, before, rows)?;
         progress.add(rows.nrows());
         make(rows)
     })?;
     progress.finish(table.len());
+    table.warnings.iter().for_each(screen::warn);
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
     like.check_names(&files[0], table.names.as_deref())?;
     Ok(table)

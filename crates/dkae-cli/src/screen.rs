@@ -49,6 +49,17 @@ pub fn reading<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Something that the user should know, whoever reads; on a line of its own.
+pub fn warn(text: impl std::fmt::Display) {
+    eprintln!("warning: {}", printable(&text.to_string()));
+}
+
+/// Text without what would move the cursor or change colours: names and cells of files may hold anything.
+pub fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}
+
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::figure;
 use crate::flags::Walk;
-use crate::rows::{Like, encode, load_model, picture, read_like, write};
+use crate::rows::{Like, encode, load_model, picture, read_like, shown, write};
 use crate::screen::Screen;
 
 /// Two codes, and what they are called.
@@ -54,8 +54,8 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
     }
     let names: Vec<&str> = ends.iter().map(|e| e.name.as_str()).collect();
     let value = json!({
-        "walks": names, "steps": flags.steps, "rows": all.nrows(), "columns": all.ncols(), "output": at.output,
-        "figure": flags.figure,
+        "walks": names, "steps": flags.steps, "rows": all.nrows(), "columns": all.ncols(), "output": shown(&at.output),
+        "figure": flags.figure.as_deref().map(shown),
     });
     Ok((text, value))
 }

@@ -3,37 +3,7 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{clouds, done, files, refused, run, stderr};
-
-/// A small, quick fit.
-const SMALL: &str = "--restarts 2 --max-components 4 --subset 60 --layers 8,4 --pretrain 2 --steps 5";
-
-/// A folder with the clouds and a model of them.
-fn fitted() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    clouds(folder.path(), 90);
-    done(folder.path(), &format!("fit clouds.csv --label kind {SMALL} -o m.dkae"));
-    folder
-}
-
-/// The command fails with this code, says all of these words in its one message, and leaves the folder as it was.
-fn fails(folder: &Path, arguments: &str, code: i32, words: &[&str]) {
-    let before = files(folder);
-    let message = refused(folder, arguments, code);
-    for word in words {
-        assert!(message.contains(word), "dkae {arguments}: no '{word}' in: {message}");
-    }
-    assert!(!message.contains("panicked"), "{message}");
-    let parts: Vec<&str> = message.split(": ").collect();
-    assert!(parts.windows(2).all(|pair| pair[0] != pair[1]), "said twice: {message}");
-    assert_eq!(files(folder), before, "dkae {arguments} left something behind");
-}
-
-fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
-    std::fs::write(folder.join(name), bytes).unwrap();
-}
+use common::{SMALL, clouds, done, fails, files, fitted, refused, run, stderr, write};
 
 /// An npy file of 32-bit floats.
 fn npy(rows: usize, columns: usize, value: impl Fn(usize) -> f32) -> Vec<u8> {
@@ -237,40 +207,6 @@ fn settings_are_checked_before_anything_is_read() {
     fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
     // With sound settings it is the file.
     fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
-}
-
-#[test]
-fn values_in_a_settings_file_are_named_by_file_and_key() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    clouds(path, 90);
-    for (text, words) in [
-        ("[train]\nlambda = 1.5\n", &["error: s.toml, [train] lambda: expected", "[0, 1]", "1.5"][..]),
-        ("[kernel.rbf]\nwidth = { value = -1.0 }\n", &["s.toml, [kernel.rbf] width: ", "-1"]),
-        ("split = [0.5, 0.5, 0.5]\n", &["s.toml, split: ", "sum to 1"]),
-        ("split-by = ['a', 'b', 'c']\n", &["s.toml, split-by: ", "--group"]),
-        // What only the rows show.
-        ("take = 1000\n", &["s.toml, take: ", "1000", "90"]),
-        ("[train]\nbatch = 1000\n", &["s.toml, [train] batch: ", "63 training rows"]),
-        ("svd = 50\n", &["s.toml, svd: ", "50"]),
-        ("[data]\nskip = ['nothing']\n", &["s.toml, [data] skip: ", "clouds.csv", "nothing"]),
-        ("[data]\ngroup = 'a'\n", &["s.toml, [data] group: ", "--split-by", "--skip"]),
-        ("[data]\narray = 'x'\n", &["s.toml, [data] array: ", "npz", "clouds.csv is csv"]),
-        ("seed = 'seven'\n", &["settings file s.toml", "seed"]),
-        ("seed = 7\n[train]\nseed = 99\n", &["settings file s.toml", "`seed` is set in [train]"]),
-    ] {
-        write(path, "s.toml", text);
-        fails(path, "fit clouds.csv --label kind --config s.toml -o x.dkae", 2, words);
-    }
-    // A flag goes before the file, and is named when it is wrong itself.
-    write(path, "s.toml", "[train]\nlambda = 1.5\n");
-    fails(
-        path,
-        "fit clouds.csv --label kind --config s.toml --lambda 2 -o x.dkae",
-        2,
-        &["error: --lambda: ", "found 2"],
-    );
-    done(path, &format!("fit clouds.csv --label kind --config s.toml --lambda 0.2 {SMALL} -o x.dkae"));
 }
 
 #[test]

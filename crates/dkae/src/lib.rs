@@ -22,6 +22,7 @@ pub mod net;
 pub mod progress;
 pub mod recipe;
 pub mod train;
+mod written;
 
 pub use error::{Error, Result};
 pub use method::{Classify, Embed, Invert};

@@ -19,7 +19,7 @@ use crate::kernel::{FirstRows, Ideal, Kernel, KernelSpec, Precomputed, Prior};
 use crate::net::Model;
 use crate::progress::{Progress, Silent};
 use crate::train::{Checkpoint, Losses, Observer, Rows, Trainer, evaluate};
-use crate::{Error, Result, metrics};
+use crate::{Error, Result, metrics, written};
 
 /// Rows of a part that figures are measured on; L_c costs the square of it.
 const MEASURED: usize = 4000;
@@ -35,6 +35,7 @@ pub struct Recipe {
     /// Shares of training, validation and test rows. Default 0.7, 0.15, 0.15.
     pub split: [f64; 3],
     /// Groups for training, validation and test, instead of shares. Default none.
+    #[serde(deserialize_with = "written::three_words")]
     pub split_by: Option<[String; 3]>,
     /// For word counts: TF-IDF, then a truncated SVD to this many dimensions. Default none.
     pub svd: Option<usize>,
@@ -457,6 +458,27 @@ mod tests {
         let test = table.select(&prepared.split.test);
         assert_eq!(prepared.parts[2], scaler.apply(test.x.view()).unwrap());
         assert_eq!(prepared.labels.unwrap()[2], test.labels.unwrap());
+    }
+
+    #[test]
+    fn word_counts_are_weighed_and_reduced_by_the_training_part_alone() {
+        let table = Table { x: table().x.mapv(f32::round), ..table() };
+        let recipe = Recipe { svd: Some(2), scale: Scale::Standard, ..quick() };
+        let prepared = |table: &Table| recipe.prepare(&Source::from(table), &Silent).unwrap();
+        let before = prepared(&table);
+        // Another word in every document of some part.
+        let with_changed = |rows: &[usize]| {
+            let mut x = table.x.clone();
+            rows.iter().for_each(|&i| x[[i, 0]] = if x[[i, 0]] > 0.0 { 0.0 } else { 9.0 });
+            prepared(&Table { x, ..table.clone() })
+        };
+        for held_out in [&before.split.validation, &before.split.test] {
+            let after = with_changed(held_out);
+            assert_eq!(after.preparation, before.preparation);
+            assert_eq!(after.parts[0], before.parts[0]);
+            assert_ne!(after.parts, before.parts);
+        }
+        assert_ne!(with_changed(&before.split.train[..1]).preparation, before.preparation);
     }
 
     #[test]

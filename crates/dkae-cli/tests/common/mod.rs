@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -11,7 +12,12 @@ pub fn dkae() -> Command {
 
 /// Runs the command in a folder; the arguments are separated by spaces.
 pub fn run(folder: &Path, arguments: &str) -> Output {
-    dkae().current_dir(folder).args(arguments.split_whitespace()).output().expect("the command starts")
+    run_with(folder, arguments.split_whitespace())
+}
+
+/// As [`run`], for arguments of any kind.
+pub fn run_with<S: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = S>) -> Output {
+    dkae().current_dir(folder).args(arguments).output().expect("the command starts")
 }
 
 /// As [`run`], and it must succeed.
@@ -67,4 +73,32 @@ pub fn files(folder: &Path) -> Vec<String> {
         std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// A small, quick fit.
+pub const SMALL: &str = "--restarts 2 --max-components 4 --subset 60 --layers 8,4 --pretrain 2 --steps 5";
+
+/// A folder with the clouds and a model of them.
+pub fn fitted() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 90);
+    done(folder.path(), &format!("fit clouds.csv --label kind {SMALL} -o m.dkae"));
+    folder
+}
+
+/// The command fails with this code, says all of these words in its one message, and leaves the folder as it was.
+pub fn fails(folder: &Path, arguments: &str, code: i32, words: &[&str]) {
+    let before = files(folder);
+    let message = refused(folder, arguments, code);
+    for word in words {
+        assert!(message.contains(word), "dkae {arguments}: no '{word}' in: {message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+    let parts: Vec<&str> = message.split(": ").collect();
+    assert!(parts.windows(2).all(|pair| pair[0] != pair[1]), "said twice: {message}");
+    assert_eq!(files(folder), before, "dkae {arguments} left something behind");
+}
+
+pub fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    std::fs::write(folder.join(name), bytes).unwrap();
 }

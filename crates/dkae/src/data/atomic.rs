@@ -44,9 +44,26 @@ fn temporary_names(target: &Path) -> Option<(&Path, String)> {
     Some((folder, format!(".{}.{MARK}", target.file_name()?.to_string_lossy())))
 }
 
+/// Where a file is or is to be. A link whose file is not there yet stands for that file, too.
+fn target_of(path: &Path) -> PathBuf {
+    if let Ok(target) = path.canonicalize() {
+        return target;
+    }
+    let mut target = path.to_owned();
+    // As many links as Linux follows; what goes on after that is a circle.
+    for _ in 0..40 {
+        match std::fs::read_link(&target) {
+            // Relative to the folder of the link; an absolute one takes the place of the folder.
+            Ok(link) => target = target.parent().unwrap_or(Path::new("")).join(link),
+            Err(_) => return target,
+        }
+    }
+    path.to_owned()
+}
+
 /// Removes what killed writers of `path` have left behind. Failing to is no failure of the write to come.
 pub(crate) fn remove_stale(path: &Path) {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let target = target_of(path);
     let Some((folder, prefix)) = temporary_names(&target) else { return };
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -69,7 +86,7 @@ impl AtomicFile {
     /// Starts a file that will be called `path`.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let target = target_of(&path);
         if target.exists() && !target.is_file() {
             let file = File::options().write(true).open(&target).map_err(Error::io(&path))?;
             return Ok(Self { file: BufWriter::new(file), temporary: None, target, path });
@@ -225,6 +242,24 @@ mod tests {
     fn a_full_disk_is_an_error_that_names_the_file() {
         let e = write_atomically("/dev/full", |f| f.write_all(b"x")).unwrap_err().to_string();
         assert!(e.starts_with("/dev/full: No space left"), "{e}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_to_a_file_that_is_not_there_yet_is_written_through() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("inner")).unwrap();
+        symlink("inner/real", at("near")).unwrap();
+        symlink(at("near"), at("far")).unwrap();
+        write_atomically(at("far"), |f| f.write_all(b"new")).unwrap();
+        assert_eq!(std::fs::read(at("inner/real")).unwrap(), b"new");
+        assert!(at("near").is_symlink() && at("far").is_symlink());
+        // A link into a folder that is not there stays as it is.
+        symlink("none/real", at("astray")).unwrap();
+        let e = AtomicFile::create(at("astray")).unwrap_err().to_string();
+        assert!(e.contains("astray: there is no folder") && e.contains("none"), "{e}");
     }
 
     #[test]

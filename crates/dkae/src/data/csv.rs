@@ -6,12 +6,12 @@
 //! because a name that was guessed would not be found again.
 
 use std::collections::VecDeque;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
 
-use super::input::{Input, read_error};
+use super::input::{Input, MARK, read_error};
 use super::read::{Column, Format, Layout, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};
@@ -24,12 +24,20 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
 
 pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     let path = input.path.clone();
+    let start = input.peek(1 << 16)?;
+    refuse_binary(&path, &start)?;
     let delimiter = match options.delimiter {
-        Some(c) if c.is_ascii() => c as u8,
+        Some(c) if c.is_ascii() && !c.is_ascii_alphanumeric() && !"\n\r\"+-.".contains(c) => c as u8,
+        Some(c) if c.is_ascii() => {
+            let message =
+                format!("{c:?} cannot separate columns: it ends lines, quotes, or belongs to numbers and words");
+            return Err(Error::setting("delimiter", message));
+        }
         Some(c) => return Err(Error::setting("delimiter", format!("`{c}` is not a single ASCII character"))),
-        None => guess_delimiter(&input.peek(1 << 16)?),
+        None => guess_delimiter(&start),
     };
-    let reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(input.reader);
+    let lines = Unix { inner: input.reader, after_return: false, at_start: true };
+    let reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(lines);
     let mut records = Records { path: path.clone(), reader, pending: VecDeque::new() };
     let first = records.next()?.ok_or_else(|| Error::format(&path, "", "the file is empty"))?;
     let second = records.next()?;
@@ -37,7 +45,10 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     let columns = first.len();
     let name = |(j, field): (usize, &[u8])| match utf8(field) {
         Some(name) => Ok(name.to_owned()),
-        None => Err(Error::format(&path, format!("header (line 1), column {}", j + 1), not_utf8(field))),
+        None => {
+            let line = first.position().map_or(1, |p| p.line());
+            Err(Error::format(&path, format!("header (line {line}), column {}", j + 1), not_utf8(field)))
+        }
     };
     let all_names: Option<Vec<String>> =
         header.then(|| first.iter().enumerate().map(name).collect::<Result<_>>()).transpose()?;
@@ -50,7 +61,8 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
 }
 
 /// Reads one label per line; a table is refused.
-pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
+pub(crate) fn labels(mut input: Input, out: &mut Interner) -> Result<()> {
+    input.skip_mark()?;
     let path = input.path.clone();
     for (i, line) in input.reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| read_error(&path, e))?;
@@ -66,8 +78,22 @@ pub(crate) fn labels(input: Input, out: &mut Interner) -> Result<()> {
     Ok(())
 }
 
+/// Refuses what no text has, before it is taken for strange columns.
+fn refuse_binary(path: &Path, start: &[u8]) -> Result<()> {
+    let what = if start.starts_with(&[0x1f, 0x8b]) {
+        "a gzip file inside a gzip file; unpack it once"
+    } else if start.starts_with(b"PK\x03\x04") {
+        "an archive or a spreadsheet; save the table itself as csv"
+    } else if start.contains(&0) && !start.starts_with(&[0xff, 0xfe]) && !start.starts_with(&[0xfe, 0xff]) {
+        "binary data; say which format it is"
+    } else {
+        return Ok(());
+    };
+    Err(Error::format(path, "", format!("text with columns was expected, and this is {what}")))
+}
+
 fn guess_delimiter(start: &[u8]) -> u8 {
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let start = start.strip_prefix(MARK).unwrap_or(start);
     for delimiter in [b'\t', b';'] {
         let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(start);
         let mut counts = reader.byte_records().map_while(|r| r.ok()).map(|r| r.len()).take(10).collect::<Vec<_>>();
@@ -118,6 +144,14 @@ fn number(field: &[u8]) -> Field {
     }
 }
 
+/// A field that was read as `value`, with all its digits. Seven are no trouble for f32, and need no second look.
+fn exact(field: &[u8], value: f32) -> f64 {
+    match field.len() {
+        0..=7 => value.into(),
+        _ => std::str::from_utf8(field.trim_ascii()).ok().and_then(|f| f.parse().ok()).unwrap_or(value.into()),
+    }
+}
+
 /// A field as text, without the blanks around it.
 fn utf8(field: &[u8]) -> Option<&str> {
     std::str::from_utf8(field).ok().map(str::trim)
@@ -139,7 +173,7 @@ fn shorten(field: &str) -> String {
 /// Records with the first ones put back.
 struct Records {
     path: PathBuf,
-    reader: csv::Reader<Box<dyn BufRead + Send>>,
+    reader: csv::Reader<Unix>,
     pending: VecDeque<ByteRecord>,
 }
 
@@ -154,10 +188,63 @@ impl Records {
             *record = first;
             return Ok(true);
         }
-        self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
+        let found = self.reader.read_byte_record(record).map_err(|e| match e.into_kind() {
             csv::ErrorKind::Io(e) => read_error(&self.path, e),
             other => Error::format(&self.path, "", format!("not readable as csv: {other:?}")),
-        })
+        })?;
+        // The library notes where it began to look, which is before empty lines. A record ends with a line, and has those
+        // that its quoted fields have; a quote that is not closed has no end.
+        if let (true, Some(mut position)) = (found, record.position().cloned()) {
+            let inside = record.as_slice().iter().filter(|&&b| b == b'\n').count() as u64;
+            let line = self.reader.position().line().saturating_sub(1 + inside);
+            position.set_line(line.max(position.line()));
+            record.set_position(Some(position));
+        }
+        Ok(found)
+    }
+}
+
+/// Lines that end as on Unix, whatever the file has, the last one too: so lines can be counted.
+struct Unix {
+    inner: Box<dyn BufRead + Send>,
+    after_return: bool,
+    at_start: bool,
+}
+
+impl Read for Unix {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let bytes = self.inner.fill_buf()?;
+            if bytes.is_empty() {
+                let ended = std::mem::replace(&mut self.at_start, true) || out.is_empty();
+                out.iter_mut().take(1).for_each(|b| *b = b'\n');
+                return Ok(usize::from(!ended));
+            }
+            let taken = bytes.len().min(out.len());
+            // Most files have nothing to change, and copying is fast.
+            if !self.after_return && !bytes[..taken].contains(&b'\r') {
+                out[..taken].copy_from_slice(&bytes[..taken]);
+                self.at_start = out[..taken].last().map_or(self.at_start, |&last| last == b'\n');
+                self.inner.consume(taken);
+                return Ok(taken);
+            }
+            let mut written = 0;
+            for &byte in &bytes[..taken] {
+                let second = byte == b'\n' && self.after_return;
+                self.after_return = byte == b'\r';
+                if !second {
+                    out[written] = if self.after_return { b'\n' } else { byte };
+                    written += 1;
+                }
+            }
+            self.inner.consume(taken);
+            if let Some(&last) = out[..written].last() {
+                self.at_start = last == b'\n';
+            }
+            if written > 0 || taken == 0 {
+                return Ok(written);
+            }
+        }
     }
 }
 
@@ -186,6 +273,7 @@ impl Rows {
         let name = self.all_names.as_ref().map_or((column + 1).to_string(), |names| names[column].clone());
         let hint = match (text.replace(',', ".").parse::<f32>(), self.row, self.layout.label) {
             (Ok(_), ..) => "decimals are written with a point".to_owned(),
+            _ if text.contains('\n') => "it goes over several lines: is a quote (\") not closed?".to_owned(),
             (_, 1, None) => format!("if the column holds classes, set label to {name}, else leave it out"),
             (_, 1, _) => "leave the column out".to_owned(),
             _ => "correct it, or leave out the row or the column".to_owned(),
@@ -219,7 +307,7 @@ impl Reader for Rows {
             let label = self.layout.label.map(|j| self.word(&record, j, "label", &out.path)).transpose()?;
             let group = self.layout.group.map(|j| self.word(&record, j, "group", &out.path)).transpose()?;
             for &j in &self.layout.features {
-                out.values.push(match number(&record[j]) {
+                let value = match number(&record[j]) {
                     Field::Number(v) => v,
                     Field::Missing => f32::NAN,
                     Field::Word => {
@@ -229,7 +317,9 @@ impl Reader for Rows {
                         };
                         return Err(Error::format(&out.path, self.place(&record, Some(j)), message));
                     }
-                });
+                };
+                out.values.push(value);
+                out.exact.push(exact(&record[j], value));
             }
             out.end_row(label, group, || self.place(&record, None))?;
         }
@@ -350,6 +440,84 @@ mod tests {
         assert!(message(table("1,2\n", &dropped)).starts_with("drop_label: there are no labels"));
         let dropped = ReadOptions { delimiter: Some('€'), ..ReadOptions::default() };
         assert!(message(table("1,2\n", &dropped)).starts_with("delimiter"));
+        for delimiter in ['\n', '\r', '"', '1', 'e', '.', '-'] {
+            let odd = ReadOptions { delimiter: Some(delimiter), ..ReadOptions::default() };
+            assert!(message(table("1,2\n", &odd)).contains("cannot separate columns"), "{delimiter:?}");
+        }
+        for delimiter in [' ', '|', ':', '\t', '_'] {
+            let odd = ReadOptions { delimiter: Some(delimiter), ..ReadOptions::default() };
+            assert_eq!(table(&format!("1{delimiter}2\n"), &odd).unwrap().x, array![[1.0, 2.0]], "{delimiter:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_editors_count_them() {
+        let says = |text: &str, place: &str| {
+            let m = message(plain(text));
+            assert!(m.contains(place), "{text:?}: {m}");
+        };
+        for (end, name) in [("\n", "Unix"), ("\r\n", "Windows"), ("\r", "old Mac")] {
+            let lines = |lines: &[&str]| lines.join(end);
+            says(&lines(&["a,b", "1,2", "3,x", ""]), "row 2 (line 3), column 2");
+            says(&lines(&["a,b", "1,2", "3,x"]), "row 2 (line 3), column 2");
+            says(&lines(&["a,b", "x,2", "3,4", ""]), "row 1 (line 2), column 1");
+            says(&lines(&["1,2", "3,", ""]), "row 2 (line 2), feature 2");
+            // Empty lines are no rows, but lines.
+            says(&lines(&["", "a,b", "", "", "1,2", "", "3,x", ""]), "row 2 (line 7), column 2");
+            // A quoted name over two lines.
+            says(&lines(&["\"a", "b\",c", "1,2", "3,x", ""]), "row 2 (line 4), column 2");
+            assert_eq!(plain(&lines(&["a,b", "1,2", "3,4", ""])).unwrap().x, array![[1.0, 2.0], [3.0, 4.0]], "{name}");
+        }
+        says("a,b\n1,2\n3,\"4\n5,6\n", "row 2 (line 3), column 2 (`b`): `4");
+        says("a,b\n1,2\n3,\"4\n5,6\n", "is a quote (\") not closed?");
+    }
+
+    #[test]
+    fn line_ends_are_found_whatever_pieces_a_file_comes_in() {
+        let text = b"a\r\nb\n\r\n\rc\r\n\r\nd";
+        for (piece, buffer) in [(1, 1), (2, 1), (1, 7), (3, 2), (64, 64)] {
+            let inner = Box::new(std::io::BufReader::with_capacity(piece, &text[..]));
+            let mut lines = Unix { inner, after_return: false, at_start: true };
+            let (mut out, mut some) = (Vec::<u8>::new(), vec![0; buffer]);
+            loop {
+                match lines.read(&mut some).unwrap() {
+                    0 => break,
+                    n => out.extend(&some[..n]),
+                }
+            }
+            assert_eq!(out, b"a\nb\n\n\nc\n\nd\n", "{piece} {buffer}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_called_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        for (bytes, words) in [
+            (gzip(&gzip(b"a,b\n1,2\n")), "a gzip file inside a gzip file"),
+            (b"PK\x03\x04\0\0\0".to_vec(), "an archive or a spreadsheet"),
+            (b"a,b\n1,\0\n".to_vec(), "binary data"),
+        ] {
+            let m = message(read(write(&folder, "a.csv", &bytes), &ReadOptions::default()));
+            assert!(m.contains("a.csv: text with columns was expected") && m.contains(words), "{m}");
+        }
+    }
+
+    #[test]
+    fn digits_that_32_bits_cannot_hold_are_warned_of() {
+        let text = |offset: f64| {
+            let rows: String =
+                (0..40).map(|i| format!("{:.2},{i},{}\n", offset + 0.25 * f64::from(i), i % 3)).collect();
+            format!("t,i,c\n{rows}")
+        };
+        let label = ReadOptions { label: Some("c".parse().unwrap()), ..ReadOptions::default() };
+        assert_eq!(table(&text(0.0), &label).unwrap().warnings, [""; 0]);
+        let warnings = table(&text(1e8), &label).unwrap().warnings;
+        assert!(matches!(&warnings[..], [w] if w.contains("a.csv, feature 1 (`t`): ")), "{warnings:?}");
+        // Rows that are left out do not count: all others are equal in their first column.
+        let rows = "100000000.25,a\n100000000.25,a\n100000007.75,b\n100000000.25,a\n";
+        let dropped = ReadOptions { label: Some(Column::Last), drop_label: Some("b".into()), ..ReadOptions::default() };
+        assert_eq!(table(rows, &dropped).unwrap().warnings, [""; 0]);
+        assert_eq!(table(rows, &ReadOptions { drop_label: None, ..dropped }).unwrap().warnings.len(), 1);
     }
 
     #[test]
@@ -395,6 +563,9 @@ mod tests {
         let options =
             ReadOptions { labels_file: Some(write(&folder, "l.txt", b"dog\ncat\n")), ..ReadOptions::default() };
         assert_eq!(read(&data, &options).unwrap().labels.unwrap().names, ["cat", "dog"]);
+        // What some editors put before the text is none of it.
+        write(&folder, "l.txt", b"\xef\xbb\xbfdog\r\ndog\r\n");
+        assert_eq!(read(&data, &options).unwrap().labels.unwrap().names, ["dog"]);
         write(&folder, "l.txt", b"dog\n\n");
         assert!(message(read(&data, &options)).contains("l.txt, line 2: one label was expected"));
     }

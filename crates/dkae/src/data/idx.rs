@@ -152,7 +152,7 @@ pub(crate) mod tests {
         let good = file(8, &[3, 2], &[1, 2, 3, 4, 5, 6]);
         let read = |bytes: &[u8]| message(read(write(&folder, "a.idx", bytes), &ReadOptions::default()));
         assert!(read(b"\x89PNG....").contains("a.idx, header: not an idx file"));
-        assert!(read(b"").contains("not an idx file"));
+        assert!(read(b"").contains("a.idx: the file is empty"));
         assert!(read(&file(7, &[1], &[0])).contains("unknown idx number type 0x07"));
         assert!(read(&file(8, &[], &[0])).contains("no axes"));
         assert!(read(&good[..10]).contains("ends within the lengths of its 2 axes"));

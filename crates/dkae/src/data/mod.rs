@@ -25,6 +25,7 @@ pub mod cifar;
 pub mod csv;
 pub mod idx;
 mod input;
+mod narrow;
 pub mod npy;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -60,6 +61,8 @@ pub struct Table {
     pub groups: Option<Vec<String>>,
     /// The number of each row in its file, from 0, when rows were left out; through all files when there are several.
     pub numbers: Option<Vec<usize>>,
+    /// What is doubtful about the rows, for people: a file and columns of it that 32 bits do not hold well.
+    pub warnings: Vec<String>,
 }
 
 impl Table {
@@ -88,6 +91,7 @@ impl Table {
             shape: self.shape,
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i].clone()).collect()),
             numbers: self.numbers.as_ref().map(|numbers| rows.iter().map(|&i| numbers[i]).collect()),
+            warnings: self.warnings.clone(),
         }
     }
 }

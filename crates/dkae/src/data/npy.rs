@@ -291,14 +291,16 @@ struct Scattered {
 impl Reader for Scattered {
     fn read(&mut self, max: usize, out: &mut Collector) -> Result<usize> {
         // Pieces of a column long enough that reading, not seeking, takes the time, within some 64 MB for the block.
-        let rows = (16_000_000 / self.width).clamp(1, 1 << 16).min(max) as u64;
+        // Numbers with more digits are kept twice, and take three times the room.
+        let (size, wide) = (self.element.bytes(), self.element.is_wide());
+        let values = if wide { 5_000_000 } else { 16_000_000 };
+        let rows = (values / self.width).clamp(1, 1 << 16).min(max) as u64;
         let rows = rows.min(self.rows - self.done) as usize;
         if rows == 0 {
             return Ok(0);
         }
-        let size = self.element.bytes();
         let mut piece = vec![0; rows * size];
-        let mut columns = Vec::with_capacity(rows * self.width);
+        let (mut columns, mut exact) = (Vec::with_capacity(rows * self.width), Vec::new());
         for j in 0..self.width as u64 {
             let at = self.start + (j * self.rows + self.done) * size as u64;
             let read = self.source.seek(SeekFrom::Start(at)).and_then(|_| self.source.read_exact(&mut piece));
@@ -311,9 +313,15 @@ impl Reader for Scattered {
                 _ => read_error(&self.path, e),
             })?;
             self.element.decode(&piece, &mut columns);
+            if wide {
+                self.element.decode_exact(&piece, &mut exact);
+            }
         }
         for i in 0..rows {
             out.values.extend((0..self.width).map(|j| columns[j * rows + i]));
+            if wide {
+                out.exact.extend((0..self.width).map(|j| exact[j * rows + i]));
+            }
             end_row(out, &self.labels, self.done + i as u64)?;
         }
         self.done += rows as u64;

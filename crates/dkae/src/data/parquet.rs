@@ -276,7 +276,8 @@ impl Reader for Rows {
             };
             let label = special.first().filter(|_| self.has_label).map(word).transpose()?;
             let group = special.last().filter(|_| self.has_group).map(word).transpose()?;
-            out.values.extend(features.iter().map(|column| column.numbers[i] as f32));
+            out.exact.extend(features.iter().map(|column| column.numbers[i]));
+            out.values.extend(out.exact.iter().map(|&v| v as f32));
             out.end_row(label.as_deref(), group.as_deref(), || row_place(row))?;
         }
         self.left -= rows;
@@ -446,7 +447,7 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let good = std::fs::read(fixture("table.parquet")).unwrap();
-        for bytes in [&good[..good.len() - 1], &good[..20], b"PAR1", b""] {
+        for bytes in [&good[..good.len() - 1], &good[..20], b"PAR1", b"P"] {
             let path = write(&folder, "a.parquet", bytes);
             assert!(message(read(&path, &ReadOptions::default())).contains("not readable as Parquet"));
         }

@@ -25,6 +25,7 @@ use super::input::Input;
 use super::rows::{Interner, Opened, collect, collect_mapped};
 use super::sparse::DENSE_LIMIT;
 use super::{Labels, Table, cifar, csv, idx, npy, svmlight};
+use crate::written::{self, Word};
 use crate::{Error, Result};
 
 /// What to read from a file and how.
@@ -48,6 +49,7 @@ pub struct ReadOptions {
     /// Columns to leave out (csv, Parquet). Default: none.
     pub skip: Vec<Column>,
     /// Rows with this label are left out. Default: none.
+    #[serde(deserialize_with = "written::word")]
     pub drop_label: Option<String>,
     /// Keep missing and infinite values instead of refusing them; missing ones become NaN. Default: false.
     pub allow_missing: bool,
@@ -136,7 +138,7 @@ impl FromStr for Format {
 ///
 /// As text, `last` is the last column, digits are a number, anything else is a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Word", into = "String")]
 pub enum Column {
     /// The column of this name.
     Name(String),
@@ -162,11 +164,11 @@ impl FromStr for Column {
     }
 }
 
-impl TryFrom<String> for Column {
+impl TryFrom<Word> for Column {
     type Error = Error;
 
-    fn try_from(s: String) -> Result<Self> {
-        s.parse()
+    fn try_from(word: Word) -> Result<Self> {
+        String::from(word).parse()
     }
 }
 
@@ -196,6 +198,12 @@ impl Column {
             (&Self::Number(n), _) => refuse(format!("there is no column {n}, only 1 to {count}")),
             (Self::Name(name), None) => {
                 refuse(format!("no column is called `{name}`, the file names none; give a number from 1 to {count}"))
+            }
+            // A name can stand for several columns when they are left out, and then they all are.
+            (Self::Name(name), Some(names)) if setting != "skip" && names.iter().filter(|n| *n == name).count() > 1 => {
+                let places: Vec<String> =
+                    (1..=count).filter(|i| names[i - 1] == *name).map(|i| i.to_string()).collect();
+                refuse(format!("columns {} are all called `{name}`; give the number of one", places.join(", ")))
             }
             (Self::Name(name), Some(names)) => match names.iter().position(|n| n == name) {
                 Some(i) => Ok(i),
@@ -357,17 +365,31 @@ pub fn join(mut tables: Vec<Table>) -> Result<Table> {
     });
     let groups = tables.iter().all(|t| t.groups.is_some());
     let groups = groups.then(|| tables.iter_mut().flat_map(|t| t.groups.take().unwrap_or_default()).collect());
+    let warnings = tables.iter_mut().flat_map(|t| std::mem::take(&mut t.warnings)).collect();
     let first = tables.swap_remove(0);
-    Ok(Table { x, labels, names: first.names, shape: first.shape, groups, numbers: None })
+    Ok(Table { x, labels, names: first.names, shape: first.shape, groups, numbers: None, warnings })
 }
 
 /// Opens a file and, when its labels are elsewhere, reads those.
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Opened, Option<(PathBuf, Labels)>)> {
     let mut input = Input::open(path)?;
+    if input.at_end()? {
+        return Err(Error::format(path, "", "the file is empty, there are no rows in it"));
+    }
     let format = match options.format {
         Some(format) => format,
         None => detect(&mut input)?,
     };
+    // Parquet and npz have their tables of contents at the end, and the width of svmlight rows takes a pass of its own.
+    let twice = match format {
+        Format::Parquet | Format::Npz => Some(""),
+        Format::Svmlight if options.width.is_none() => Some(", or say how wide its rows are"),
+        _ => None,
+    };
+    if let (Some(way_out), None) = (twice, input.most_bytes) {
+        let message = format!("is a pipe, and a file of this format must be read twice; save it first{way_out}");
+        return Err(Error::format(path, "", message));
+    }
     let opened = match format {
         Format::Idx => idx::open(input, options),
         Format::Cifar => cifar::open(input, options),
@@ -488,6 +510,7 @@ mod tests {
             (b"\x00\x00\x08\x03....", Format::Idx),
             (b"1,2,3\n", Format::Csv),
             (b"+1 3:0.5 7:2 # note\n-1 2:1\n", Format::Svmlight),
+            (b"\xef\xbb\xbf+1 3:0.5\n", Format::Svmlight),
         ] {
             assert_eq!(detect("data", bytes), Ok(format));
         }
@@ -548,6 +571,112 @@ mod tests {
         std::fs::write(&files[0], "x,c\n1,x\n").unwrap();
         let e = read_mapped(&files[..1], &all, 9, |_, _, rows| Ok(rows.to_owned())).unwrap_err().to_string();
         assert!(e.contains("every row has the label `x`"), "{e}");
+    }
+
+    /// Forty times a quarter more than 1e8, where f32 has steps of 8, beside whole numbers, as every format has it.
+    #[test]
+    fn digits_that_32_bits_cannot_hold_are_warned_of_in_every_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: Vec<[f64; 2]> = (0..40).map(|i| [1e8 + 0.25 * f64::from(i), f64::from(i)]).collect();
+        let header = |order: &str, kind: &str| {
+            npy::tests::file(&format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': (40, 2), }}"), &[])
+        };
+        let bytes = |values: &mut dyn Iterator<Item = f64>| values.flat_map(f64::to_le_bytes).collect::<Vec<_>>();
+        let in_rows = bytes(&mut rows.iter().flatten().copied());
+        let in_columns = bytes(&mut (0..2).flat_map(|j| rows.iter().map(move |row| row[j])));
+        let whole: Vec<u8> = (0..40i64).flat_map(|i| [i, 1_700_000_000_000 + i]).flat_map(i64::to_le_bytes).collect();
+        let narrow: Vec<u8> = rows.iter().flatten().flat_map(|&v| (v as f32).to_le_bytes()).collect();
+        let mut idx = vec![0, 0, 14, 2, 0, 0, 0, 40, 0, 0, 0, 2];
+        idx.extend(rows.iter().flatten().flat_map(|v| v.to_be_bytes()));
+        let text: String = rows.iter().map(|[t, i]| format!("{t};{i}\n")).collect();
+        let files: Vec<(&str, Vec<u8>, Option<&str>)> = vec![
+            ("a.csv", text.into_bytes(), Some("feature 1: ")),
+            ("c.npy", [header("False", "<f8"), in_rows].concat(), Some("feature 1: ")),
+            ("f.npy", [header("True", "<f8"), in_columns].concat(), Some("feature 1: ")),
+            ("i.npy", [header("False", "<i8"), whole].concat(), Some("feature 2: ")),
+            ("a.idx", idx, Some("feature 1: ")),
+            #[cfg(feature = "parquet")]
+            (
+                "a.parquet",
+                std::fs::read(super::super::test_files::fixture("offset.parquet")).unwrap(),
+                Some("feature 1 (`t`): "),
+            ),
+            // What is lost was lost before.
+            ("n.npy", [header("False", "<f4"), narrow].concat(), None),
+        ];
+        for (name, bytes, place) in files {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let table = read(&path, &ReadOptions::default()).unwrap();
+            assert_eq!((table.len(), table.warnings.len()), (40, usize::from(place.is_some())), "{name}");
+            let words = place.map(|place| format!("{name}, {place}numbers are kept in 32 bits"));
+            assert!(table.warnings.iter().all(|w| words.as_ref().is_some_and(|words| w.contains(words))), "{table:?}");
+            let mut source = super::super::stream::open(&path, &ReadOptions::default()).unwrap();
+            while source.next_block(7).unwrap().is_some() {}
+            assert_eq!(source.warnings(), table.warnings, "{name}");
+            // Of several files all are said.
+            assert_eq!(
+                read_many(&[&path, &path], &ReadOptions::default()).unwrap().warnings.len(),
+                2 * table.warnings.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_several_columns_have_is_no_place_for_labels() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("twice.csv");
+        std::fs::write(&path, "a,b,a\n1,2,3\n4,5,6\n").unwrap();
+        let label = |text: &str| ReadOptions { label: Some(text.parse().unwrap()), ..ReadOptions::default() };
+        let e = read(&path, &label("a")).unwrap_err().to_string();
+        assert!(
+            e.starts_with("label: ") && e.contains("columns 1, 3 are all called `a`; give the number of one"),
+            "{e}"
+        );
+        assert_eq!(read(&path, &label("3")).unwrap().labels.unwrap().names, ["3", "6"]);
+        let skip = ReadOptions { skip: vec!["a".parse().unwrap()], ..ReadOptions::default() };
+        assert_eq!(read(&path, &skip).unwrap().x, ndarray::array![[2.0], [5.0]]);
+    }
+
+    #[test]
+    fn an_empty_file_is_called_so_whatever_its_format() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.csv", "a.npy", "a.npz", "a.idx", "a.bin", "a.svm", "a.parquet", "a"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            let e = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+            assert!(e.contains(&format!("{name}: the file is empty")), "{e}");
+        }
+    }
+
+    /// A pipe that a thread writes into, as another command would.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn pipes_are_read_or_refused_by_what_the_format_needs() {
+        use std::os::fd::AsRawFd;
+        let through = |bytes: Vec<u8>, options: ReadOptions| {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+            let table = std::thread::scope(|scope| {
+                scope.spawn(move || std::io::Write::write_all(&mut writer, &bytes));
+                read(&path, &options)
+            });
+            table.map(|table| table.x).map_err(|e| e.to_string())
+        };
+        let want = ndarray::array![[1.0, 2.0], [3.0, 4.0]];
+        let plain = ReadOptions::default();
+        assert_eq!(through(b"1,2\n3,4\n".to_vec(), plain.clone()), Ok(want.clone()));
+        let svm = b"1 1:1 2:2\n2 1:3 2:4\n".to_vec();
+        let wide = ReadOptions { width: Some(2), ..ReadOptions::default() };
+        assert_eq!(through(svm.clone(), wide), Ok(want));
+        assert!(
+            through(svm, plain.clone())
+                .unwrap_err()
+                .contains("is a pipe, and a file of this format must be read twice")
+        );
+        let npz = std::fs::read(super::super::test_files::fixture("labelled.npz")).unwrap();
+        assert!(through(npz, plain.clone()).unwrap_err().contains("save it first"));
+        assert!(through(Vec::new(), plain).unwrap_err().contains("the file is empty"));
     }
 
     #[test]

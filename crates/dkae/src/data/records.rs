@@ -55,39 +55,39 @@ macro_rules! numbers {
     }};
 }
 
-/// The two ways a stored number is used.
+/// The ways a stored number is used.
 trait Number: Copy {
     fn feature(self) -> f32;
+    fn exact(self) -> f64;
     fn label(self) -> String;
 }
 
-macro_rules! whole {
-    ($($t:ty)*) => {$(
+macro_rules! number {
+    ($label:ident: $($t:ty)*) => {$(
         impl Number for $t {
             fn feature(self) -> f32 {
                 self as f32
             }
+            fn exact(self) -> f64 {
+                self as f64
+            }
             fn label(self) -> String {
-                self.to_string()
+                $label(self)
             }
         }
     )*};
 }
-whole!(u8 u16 u32 u64 i8 i16 i32 i64);
+number!(whole: u8 u16 u32 u64 i8 i16 i32 i64);
+number!(real: f32 f64);
 
-macro_rules! real {
-    ($($t:ty)*) => {$(
-        impl Number for $t {
-            fn feature(self) -> f32 {
-                self as f32
-            }
-            fn label(self) -> String {
-                number_label(f64::from(self))
-            }
-        }
-    )*};
+/// All digits.
+fn whole(value: impl ToString) -> String {
+    value.to_string()
 }
-real!(f32 f64);
+
+fn real(value: impl Into<f64>) -> String {
+    number_label(value.into())
+}
 
 impl Element {
     /// A type of number, when there is one of that size.
@@ -107,6 +107,16 @@ impl Element {
     /// Appends the numbers in `raw` to `out`.
     pub fn decode(self, raw: &[u8], out: &mut Vec<f32>) {
         numbers!(self, raw, |v| out.push(v.feature()));
+    }
+
+    /// Whether numbers may have more digits than f32.
+    pub fn is_wide(self) -> bool {
+        self.bytes >= 4 && (self.kind, self.bytes) != (Kind::Float, 4)
+    }
+
+    /// As [`decode`](Self::decode), with all their digits.
+    pub fn decode_exact(self, raw: &[u8], out: &mut Vec<f64>) {
+        numbers!(self, raw, |v| out.push(v.exact()));
     }
 
     /// Passes the numbers in `raw` on as names of classes.
@@ -212,6 +222,9 @@ impl Reader for Contiguous {
         let mut rows = 0;
         for row in bytes.chunks_exact(self.width * self.element.bytes()) {
             self.element.decode(row, &mut out.values);
+            if self.element.is_wide() {
+                self.element.decode_exact(row, &mut out.exact);
+            }
             end_row(out, &self.labels, first + rows)?;
             rows += 1;
         }

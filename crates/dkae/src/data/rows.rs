@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, ArrayView2};
 
+use super::narrow::Narrowing;
 use super::read::ReadOptions;
 use super::{Labels, Shape, Table};
 use crate::{Error, Result};
@@ -33,6 +34,9 @@ pub(crate) struct Collector {
     pub width: usize,
     /// Values of the kept rows, one row after the other; a reader appends a row and then calls `end_row`.
     pub values: Vec<f32>,
+    /// The numbers of the row appended last as the file has them, where that is with more digits; else empty.
+    pub exact: Vec<f64>,
+    narrowing: Narrowing,
     /// Rows kept and not yet taken away.
     pub kept: usize,
     /// Rows of the file passed so far.
@@ -54,6 +58,8 @@ impl Collector {
             path: path.to_owned(),
             width: opened.width,
             values: Vec::new(),
+            exact: Vec::new(),
+            narrowing: Narrowing::default(),
             kept: 0,
             seen: 0,
             numbers: Vec::new(),
@@ -81,8 +87,11 @@ impl Collector {
             && same_label(label, unwanted)
         {
             self.values.truncate(start);
+            self.exact.clear();
             return Ok(());
         }
+        self.narrowing.add(&self.exact);
+        self.exact.clear();
         if !self.allow_missing
             && let Some(j) = self.values[start..].iter().position(|v| !v.is_finite())
         {
@@ -116,6 +125,12 @@ impl Collector {
         self.side.as_ref().map_or(Ok(()), |side| check_count(side, self.seen, &self.path))
     }
 
+    /// What is doubtful about the rows so far.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = self.narrowing.warning(self.names.as_deref());
+        warning.map(|text| format!("{}, {text}", self.path.display())).into_iter().collect()
+    }
+
     /// Takes the kept rows away, and forgets their labels.
     pub fn take_block(&mut self) -> Array2<f32> {
         self.labels.rows.clear();
@@ -140,6 +155,7 @@ impl Collector {
             };
             return Err(Error::format(&self.path, "", message));
         }
+        let warnings = self.warnings();
         let labels = std::mem::take(&mut self.labels);
         let groups = std::mem::take(&mut self.groups);
         let groups =
@@ -147,7 +163,7 @@ impl Collector {
         let labels = (!labels.rows.is_empty()).then(|| labels.into_labels());
         let names = self.names.take();
         let numbers = (self.drop_label.is_some() && self.numbers.len() < self.seen).then_some(self.numbers);
-        Ok(Table { x, labels, names, shape, groups, numbers })
+        Ok(Table { x, labels, names, shape, groups, numbers, warnings })
     }
 }
 

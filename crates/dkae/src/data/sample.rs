@@ -37,6 +37,7 @@ pub fn digits() -> Table {
         shape: Shape::Image { channels: 1, height: 28, width: 28 },
         groups: None,
         numbers: None,
+        warnings: Vec::new(),
     }
 }
 

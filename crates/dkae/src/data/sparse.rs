@@ -84,6 +84,14 @@ impl Csr {
         (&self.indices[row.clone()], &self.values[row])
     }
 
+    /// The row, the column and the value of every stored entry.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f32)> {
+        (0..self.nrows()).flat_map(|i| {
+            let (columns, values) = self.row(i);
+            columns.iter().zip(values).map(move |(&j, &v)| (i, j as usize, v))
+        })
+    }
+
     /// The same matrix with other values for the same entries.
     pub(crate) fn with_values(&self, values: Vec<f32>) -> Self {
         assert_eq!(values.len(), self.values.len(), "one value for each entry");

@@ -43,6 +43,9 @@ pub trait RowSource: Send {
 
     /// How the features of a row are arranged.
     fn shape(&self) -> Shape;
+
+    /// What is doubtful about the rows so far, for people, as in [`Table::warnings`](super::Table::warnings).
+    fn warnings(&self) -> Vec<String>;
 }
 
 /// Opens a file of any format that [`super::read::read`] knows; it gives the same rows.
@@ -88,6 +91,10 @@ impl RowSource for Blocks {
 
     fn shape(&self) -> Shape {
         self.opened.shape
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.out.warnings()
     }
 }
 

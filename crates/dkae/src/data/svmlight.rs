@@ -6,7 +6,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use super::input::Input;
+use super::input::{Input, MARK};
 use super::read::{Format, ReadOptions, read_as, read_labels};
 use super::rows::{Collector, Interner, Opened, Reader, check_count, number_label, same_label, side_label};
 use super::sparse::{Csr, SparseTable, too_large};
@@ -92,6 +92,7 @@ pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
 
 /// Whether text looks like svmlight: a number and then a pair.
 pub(crate) fn looks_like(text: &[u8]) -> bool {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
     let line = text.split(|&b| b == b'\n').find(|l| !l.trim_ascii().is_empty() && l[0] != b'#').unwrap_or_default();
     let mut tokens = line.split(|b| b.is_ascii_whitespace()).filter(|t| !t.is_empty());
     let is_number = |t: &[u8]| std::str::from_utf8(t).is_ok_and(|t| t.parse::<f64>().is_ok());
@@ -117,11 +118,12 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(input: Input, options: &ReadOptions) -> Result<Self> {
+    fn new(mut input: Input, options: &ReadOptions) -> Result<Self> {
         let most_width = options.width.unwrap_or(u32::MAX as usize);
         if most_width == 0 || most_width > u32::MAX as usize {
             return Err(Error::setting("width", format!("{most_width} is not between 1 and {}", u32::MAX)));
         }
+        input.skip_mark()?;
         Ok(Self { input, line: vec![], number: 0, most_width, label: String::new(), entries: vec![], largest: 0 })
     }
 
@@ -263,6 +265,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_mark_that_some_editors_put_before_text_is_no_part_of_a_label() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder, "a.svm", b"\xef\xbb\xbf1 1:2\n1 2:3\n");
+        let (dense, sparse) = (read(&path, &options()).unwrap(), read_sparse(&path, &options()).unwrap());
+        assert_eq!(dense.labels.unwrap().names, ["1"]);
+        assert_eq!(sparse.labels.unwrap().names, ["1"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct TfIdf {
 impl TfIdf {
     /// Counts in how many training documents (rows of word counts) each word occurs.
     pub fn fit(train: &Csr) -> Result<Self> {
-        check_counts(train)?;
+        check_counts(train.iter())?;
         let mut documents = vec![0u64; train.ncols()];
         for i in 0..train.nrows() {
             let (words, counts) = train.row(i);
@@ -38,7 +38,7 @@ impl TfIdf {
                 format!("documents over {} words, but TF-IDF was fitted on {}", counts.ncols(), self.idf.len());
             return Err(Error::Data(message));
         }
-        check_counts(counts)?;
+        check_counts(counts.iter())?;
         let mut values = Vec::with_capacity(counts.entries());
         for i in 0..counts.nrows() {
             let (words, row) = counts.row(i);
@@ -53,9 +53,14 @@ impl TfIdf {
     }
 }
 
-fn check_counts(counts: &Csr) -> Result<()> {
-    match counts.values().iter().find(|&&c| !(c >= 0.0 && c.is_finite())) {
-        Some(c) => Err(Error::Data(format!("{c} is not a word count: TF-IDF takes finite numbers from 0 up"))),
+/// Refuses what is not a word count. Entries are a row, a word and a count each, rows and words counted from 0.
+pub fn check_counts(entries: impl IntoIterator<Item = (usize, usize, f32)>) -> Result<()> {
+    match entries.into_iter().find(|&(_, _, c)| !(c >= 0.0 && c.is_finite())) {
+        Some((i, j, c)) => Err(Error::Data(format!(
+            "row {} (from 1), word {}: {c} is not a word count: TF-IDF takes finite numbers from 0 up",
+            i + 1,
+            j + 1
+        ))),
         None => Ok(()),
     }
 }
@@ -93,7 +98,7 @@ mod tests {
     #[test]
     fn what_are_not_counts_is_refused() {
         let counts = |v| Csr::new(vec![0, 1], vec![0], vec![v], 2).unwrap();
-        assert!(message(TfIdf::fit(&counts(-1.0))).contains("-1 is not a word count"));
+        assert!(message(TfIdf::fit(&counts(-1.0))).contains("row 1 (from 1), word 1: -1 is not a word count"));
         assert!(message(TfIdf::fit(&counts(f32::NAN))).contains("NaN is not a word count"));
         let other = Csr::new(vec![0, 0], vec![], vec![], 3).unwrap();
         assert!(message(TfIdf::fit(&counts(1.0)).unwrap().transform(&other)).contains("over 3 words"));

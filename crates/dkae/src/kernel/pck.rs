@@ -10,6 +10,8 @@
 //! components carry the global structure, those of many the local one, so there is no width to choose. They are fitted
 //! on one small subset of the rows; any other row has posteriors too (screen.rs computes them, posteriors.rs keeps them).
 
+use std::str::FromStr;
+
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::math::rng::{self, Purpose};
 use crate::math::{check, threads};
 use crate::progress::{Pieces, Progress, Silent};
+use crate::written::{Amount, amount};
 use crate::{Error, Result};
 
 use super::mixture::{Covariance, Mixture, Rows, Start};
@@ -26,12 +29,35 @@ use super::{Kept, Kernel, Precomputed, Prior};
 
 /// The variance floor of the mixtures, which is added to every variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "Amount", rename_all = "kebab-case")]
 pub enum Floor {
     /// In squared units of the features, as scikit-learn's `reg_covar`.
     Absolute(f64),
     /// As a fraction of the mean variance of the features in the subset: the same kernel whatever units the data are in.
     Relative(f64),
+}
+
+impl Floor {
+    fn of((value, share): (f64, bool)) -> Self {
+        if share { Floor::Relative(value) } else { Floor::Absolute(value) }
+    }
+}
+
+impl TryFrom<Amount> for Floor {
+    type Error = Error;
+
+    fn try_from(written: Amount) -> Result<Self> {
+        written.read("floor", ["absolute", "relative"]).map(Self::of)
+    }
+}
+
+/// `0.01`, or `5%` of the mean variance.
+impl FromStr for Floor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        amount("floor", text).map(Self::of)
+    }
 }
 
 /// The settings of the probabilistic cluster kernel.

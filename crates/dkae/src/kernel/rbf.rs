@@ -3,6 +3,8 @@
 //! The width sigma is given as a number, or as a fraction of the median distance between rows: 0.15 of it is what the
 //! paper uses for kernel PCA.
 
+use std::str::FromStr;
+
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::math::elementwise::exp_of_multiple;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, threads};
+use crate::written::{Amount, amount};
 use crate::{Error, Result};
 
 use super::analytic::Formula;
@@ -19,12 +22,35 @@ const MEDIAN_ROWS: usize = 2000;
 
 /// How the width sigma is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "Amount", rename_all = "kebab-case")]
 pub enum Width {
     /// Sigma itself, in units of the features.
     Value(f64),
     /// Sigma as a fraction of the median Euclidean distance between two different rows, of up to 2000 drawn rows.
     MedianFraction(f64),
+}
+
+impl Width {
+    fn of((value, share): (f64, bool)) -> Self {
+        if share { Width::MedianFraction(value) } else { Width::Value(value) }
+    }
+}
+
+impl TryFrom<Amount> for Width {
+    type Error = Error;
+
+    fn try_from(written: Amount) -> Result<Self> {
+        written.read("rbf-width", ["value", "median-fraction"]).map(Self::of)
+    }
+}
+
+/// `2.5`, or `15%` of the median distance.
+impl FromStr for Width {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        amount("rbf-width", text).map(Self::of)
+    }
 }
 
 /// The settings of the radial basis function kernel.

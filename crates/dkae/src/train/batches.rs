@@ -3,6 +3,7 @@
 //! Both depend on the seed, the phase and the step alone, so that a run resumed at any step draws what it would have
 //! drawn.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use ndarray::{ArrayViewMut2, s};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::short;
 use crate::Error;
 use crate::math::rng::{self, Purpose};
+use crate::written::only;
 
 /// How batches are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub enum Batches {
 
 /// What is done to inputs before they are encoded; the clean inputs remain what has to be reconstructed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "Written", rename_all = "kebab-case")]
 pub enum Noise {
     /// Nothing.
     #[default]
@@ -47,6 +49,29 @@ impl FromStr for Batches {
             "permutation" => Ok(Batches::Permutation),
             "independent" => Ok(Batches::Independent),
             _ => Err(Error::setting("batches", format!("expected permutation or independent, found '{text}'"))),
+        }
+    }
+}
+
+/// Noise as settings files may write it: as the flag does, or as a table such as `{ mask = 0.2 }`.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected none, mask:SHARE or gauss:DEVIATION, in quotes")]
+enum Written {
+    Text(String),
+    Table(BTreeMap<String, f32>),
+}
+
+impl TryFrom<Written> for Noise {
+    type Error = Error;
+
+    fn try_from(written: Written) -> Result<Self, Error> {
+        match written {
+            Written::Text(text) => text.parse(),
+            Written::Table(table) => match only(&table) {
+                Some(("mask", share)) => Ok(Noise::Mask(share)),
+                Some(("gauss", deviation)) => Ok(Noise::Gauss(deviation)),
+                _ => Err(Error::setting("noise", "expected mask:SHARE or gauss:DEVIATION")),
+            },
         }
     }
 }
