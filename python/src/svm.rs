@@ -70,7 +70,7 @@ impl SupportVectorModel {
         let settings = KernelSvm { c, tolerance, cache_mb, max_iterations };
         let support = watched(py, Hooks::default(), |watch| {
             dkae::math::check::finite("X", x)?;
-            settings.fit_precomputed_watched(&*kernel.prior_watched(x, watch)?, &classes, watch)
+            Ok(settings.fit_precomputed_watched(&*kernel.prior_watched(x, watch)?, &classes, watch)?.support)
         })?;
         let warnings = support.warnings(|class| class.to_string());
         let steps = support.fits.iter().map(|f| f.iterations).max().unwrap_or(0);

@@ -177,8 +177,8 @@ fn given(flag: &'static str, path: &Path, kind: Option<&Kind>) -> Result<Given> 
                 _ => String::new(),
             };
             // Whether its eigenvalues are those of a kernel matters to training, not here.
-            let matrix = Precomputed::new(x).map_err(|e| Error::Data(format!("{}: {e}{hint}", path.display())));
-            Ok(Given::Matrix(matrix?.0))
+            let matrix = Precomputed::any_eigenvalues(x);
+            Ok(Given::Matrix(matrix.map_err(|e| Error::Data(format!("{}: {e}{hint}", path.display())))?))
         }
     }
 }

@@ -94,8 +94,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         let message = format!("{file}: the rows have no classes to learn; name their column, or give --labels-file");
         return Err(Error::setting("label", message).into());
     };
-    let several = trials(flags) > 1 || flags.method != Method::Knn;
-    if split.test.is_empty() || split.validation.is_empty() && several {
+    if split.test.is_empty() || split.validation.is_empty() && trials(flags) > 1 {
         return Err(Error::setting("split", "leaves no rows to choose settings by or none to test on").into());
     }
     let numbers = [&split.train, &split.validation, &split.test].map(|part| labels.select(part).index);
@@ -112,7 +111,7 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     // Numbered as in their file: test rows from a file of their own stand last in the table.
     let before = if flags.test.is_some() { rows.len() - split.test.len() } else { 0 };
     let test_rows: Vec<usize> = split.test.iter().map(|i| i - before).collect();
-    let matrix = if by_matrix(flags) { Some(matrix(flags, &rows, &split)?) } else { None };
+    let matrix = if by_matrix(flags) { Some(matrix(flags, &rows, &split, screen)?) } else { None };
     let parts = match (&model, &matrix) {
         (_, Some((_, values))) => {
             // The training rows are in the matrix itself.
@@ -201,9 +200,9 @@ fn by_matrix(flags: &Classify) -> bool {
 }
 
 /// The kernel matrix of the training rows, and the values of all rows, with a column for each that may be trained on.
-fn matrix(flags: &Classify, rows: &Table, split: &Split) -> Result<(Precomputed, Array2<f32>)> {
+fn matrix(flags: &Classify, rows: &Table, split: &Split, screen: Screen) -> Result<(Precomputed, Array2<f32>)> {
     if let Some(path) = &flags.prior {
-        let matrix = read_matrix(path, rows.len())?;
+        let matrix = read_matrix(path, rows.len(), screen)?;
         return Ok((matrix.select(&split.train)?, matrix.matrix().to_owned()));
     }
     let (file, square) = match (&flags.train, &flags.validation) {
@@ -211,7 +210,8 @@ fn matrix(flags: &Classify, rows: &Table, split: &Split) -> Result<(Precomputed,
         (Some(file), None) => (std::slice::from_ref(file), split.train.len() + split.validation.len()),
         (Some(file), Some(_)) => (std::slice::from_ref(file), split.train.len()),
     };
-    let checked = Precomputed::new(rows.x.slice(s![..square, ..]).to_owned());
+    let given = rows.x.slice(s![..square, ..]).to_owned();
+    let checked = screen.watched("checking the kernel matrix", |progress| Precomputed::watched(given, progress));
     let (matrix, warnings) = checked.map_err(|e| about_rows(e.into(), file))?;
     warnings.iter().for_each(|warning| screen::warn(format!("{}: {warning}", file[0].display())));
     Ok((matrix.select(&split.train)?, rows.x.clone()))
@@ -287,11 +287,6 @@ fn from_files(
     let before = n + choose.as_ref().map_or(0, Table::len);
     split.test = (before..before + measure.len()).collect();
     let tables: Vec<Table> = [Some(learn), choose, Some(measure)].into_iter().flatten().collect();
-    let width = tables[0].x.ncols();
-    if tables.iter().any(|table| table.x.ncols() != width) {
-        let message = format!("{} and {}: rows of different widths", train.display(), test.display());
-        return Err(Error::Data(message).into());
-    }
     Ok((join(tables)?, split))
 }
 

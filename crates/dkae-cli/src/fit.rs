@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format, read_many};
 use dkae::data::{stream, svmlight, tfidf};
-use dkae::kernel::{Precomputed, Prior as _};
+use dkae::kernel::Precomputed;
 use dkae::math::check;
 use dkae::net::Model;
 use dkae::recipe::{Recipe, Source};
@@ -159,7 +159,7 @@ fn fit(
     if let Some(checkpoint) = checkpoint {
         recipe.check_checkpoint(&prepared, settings.prior.is_some(), checkpoint)?;
     }
-    let matrix = settings.prior.as_deref().map(|path| read_matrix(path, source.x.len())).transpose()?;
+    let matrix = settings.prior.as_deref().map(|path| read_matrix(path, source.x.len(), screen)).transpose()?;
     let start = Instant::now();
     let kernel = screen.watched("fitting the kernel", |progress| recipe.kernel(&prepared, matrix, progress))?;
     let priors = screen.watched("applying it to all rows", |progress| kernel.priors(&prepared, progress))?;
@@ -181,7 +181,7 @@ fn fit(
 }
 
 /// A kernel matrix of so many rows, from a file of any format.
-pub fn read_matrix(path: &Path, rows: usize) -> Result<Precomputed> {
+pub fn read_matrix(path: &Path, rows: usize, screen: Screen) -> Result<Precomputed> {
     let blocks = screen::reading(|| -> dkae::Result<_> {
         let mut source = stream::open(path, &ReadOptions::default())?;
         let mut blocks = Vec::new();
@@ -192,15 +192,16 @@ pub fn read_matrix(path: &Path, rows: usize) -> Result<Precomputed> {
     })?;
     let views: Vec<_> = blocks.iter().map(|b| b.view()).collect();
     let matrix: Array2<f32> = ndarray::concatenate(Axis(0), &views).context("reading a kernel matrix")?;
-    let (matrix, warnings) = Precomputed::new(matrix).with_context(|| path.display().to_string())?;
-    if matrix.len() != rows {
+    if matrix.nrows() == matrix.ncols() && matrix.nrows() != rows {
         let message = format!(
             "{}: a matrix of {} rows, but there are {rows} rows of data; it takes one row and column for each, in their order",
             path.display(),
-            matrix.len()
+            matrix.nrows()
         );
         return Err(Error::setting("prior", message).into());
     }
+    let checked = screen.watched("checking the kernel matrix", |progress| Precomputed::watched(matrix, progress));
+    let (matrix, warnings) = checked.with_context(|| path.display().to_string())?;
     for warning in warnings {
         screen::warn(format!("{}: {warning}", path.display()));
     }

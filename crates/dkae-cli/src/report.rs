@@ -76,7 +76,7 @@ fn show(
         Some(_) if recipe.train.lambda == 0.0 => {
             return Err(Error::setting("prior", "has no effect: the model was trained without a kernel").into());
         }
-        prior => prior.as_deref().map(|path| read_matrix(path, source.x.len())).transpose()?,
+        prior => prior.as_deref().map(|path| read_matrix(path, source.x.len(), screen)).transpose()?,
     };
     check_enough(file, source.x.len(), split.train.len(), recipe, matrix.is_some())?;
     let prepared = Prepared::by(model.preparation(), source, split)?;

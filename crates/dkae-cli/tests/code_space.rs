@@ -225,7 +225,7 @@ fn a_kernel_machine_takes_a_matrix_of_its_own() {
     let train = Precomputed::new(matrix.clone()).unwrap().0.select(&split.train).unwrap();
     let values = matrix.select(Axis(0), &split.test).select(Axis(1), &split.train);
     let c = beside["best"]["c"].as_f64().unwrap();
-    let support = KernelSvm { c, ..KernelSvm::default() }.fit_precomputed(&train, &of(&split.train)).unwrap();
+    let support = KernelSvm { c, ..KernelSvm::default() }.fit_precomputed(&train, &of(&split.train)).unwrap().support;
     let decision = support.decision(values.select(Axis(1), &support.rows).view()).unwrap();
     let predicted = support.vote(decision.view());
     for (line, (row, class)) in read_text("a.csv").lines().skip(1).zip(split.test.iter().zip(predicted)) {

@@ -13,7 +13,7 @@ pub trait Embed: Send + Sync {
     /// How many coordinates an embedded row has.
     fn width(&self) -> usize;
 
-    /// Embeds rows, one output row per input row.
+    /// Embeds rows, one output row per input row. Rows of another width, or with values that are not finite, are an error.
     fn embed(&self, x: ArrayView2<f32>) -> Result<Array2<f32>>;
 }
 
@@ -33,7 +33,7 @@ impl<T: Embed + ?Sized> Embed for Box<T> {
 
 /// Maps embedded rows back to inputs.
 pub trait Invert: Embed {
-    /// The inputs that these embedded rows stand for.
+    /// The inputs that these embedded rows stand for; the same errors.
     fn invert(&self, z: ArrayView2<f32>) -> Result<Array2<f32>>;
 }
 

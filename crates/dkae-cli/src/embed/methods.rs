@@ -102,7 +102,7 @@ pub fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn 
                     (Box::new(model), spectrum, kernel)
                 }
                 KernelSpec::Precomputed => {
-                    let (matrix, about) = Precomputed::new(x.to_owned())?;
+                    let (matrix, about) = Precomputed::watched(x.to_owned(), progress)?;
                     warnings = about;
                     let spectrum = kpca.fit_prior(&matrix, progress)?;
                     (Box::new(spectrum.clone()), spectrum, spec.describe())

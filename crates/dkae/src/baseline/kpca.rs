@@ -145,7 +145,7 @@ impl Kpca {
             Ok(factors.times(inner.view()))
         })?;
         // The alphas of a centred matrix sum to zero, so centring F changes nothing here but rounding.
-        let weights = factors.transpose_times(spectrum.alphas.mapv(f64::from).view());
+        let weights = factors.transpose_times(alphas(&spectrum.values, &spectrum.vectors).view());
         let offset = if self.centred {
             let mean = factors.transpose_times(Array2::from_elem((n, 1), 1.0 / n as f64).view());
             mean.column(0).dot(&weights)
@@ -250,6 +250,7 @@ impl Spectrum {
     /// the fit.
     pub fn project(&self, k: ArrayView2<f32>) -> Result<Array2<f32>> {
         check::width("kernel values of new rows", k, self.alphas.nrows())?;
+        check::finite("kernel values of new rows", k)?;
         let mut z = Array2::zeros((k.nrows(), self.alphas.ncols()));
         gemm::product(1.0, k, self.alphas.view(), 0.0, z.view_mut());
         z -= &self.offset;

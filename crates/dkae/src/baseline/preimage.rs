@@ -97,11 +97,12 @@ impl Preimage {
         }
         let drawn;
         let train = if train.z.nrows() > self.max_rows {
-            let mut rows = sample(&mut stream(self.seed, Purpose::Subset, 1, 0), train.z.nrows(), self.max_rows);
+            let mut rows = sample(&mut stream(self.seed, Purpose::Subset, 3, 0), train.z.nrows(), self.max_rows);
             rows.sort_unstable();
             drawn = (train.z.select(Axis(0), &rows), train.x.select(Axis(0), &rows));
             Pairs { z: drawn.0.view(), x: drawn.1.view() }
         } else {
+            // A copy may live shorter than what was lent, as the drawn rows do.
             Pairs { ..train }
         };
         let median = median_distance(train.z, self.seed)?;
@@ -155,6 +156,7 @@ impl PreimageModel {
     /// The inputs that embedded points stand for.
     pub fn invert(&self, z: ArrayView2<f32>) -> Result<Array2<f32>> {
         check::width("embedded points", z, self.z.ncols())?;
+        check::finite("embedded points", z)?;
         let mut x = Array2::zeros((z.nrows(), self.weights.ncols()));
         // Blocks of points bound the memory for their kernel values.
         for (z, mut x) in z.axis_chunks_iter(Axis(0), 512).zip(x.axis_chunks_iter_mut(Axis(0), 512)) {

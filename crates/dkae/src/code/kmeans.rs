@@ -71,7 +71,7 @@ impl KMeans {
             let rows = Rows::new(x);
             let mut best: Option<KMeansModel> = None;
             for restart in 0..self.restarts {
-                let start = self.start(&rows, restart as u64);
+                let start = self.start(&rows, restart as u64, progress)?;
                 let model = self.lloyd(&rows, start, progress)?;
                 // Strictly better: of equals the earlier start stays.
                 if best.as_ref().is_none_or(|b| model.inertia < b.inertia) {
@@ -117,13 +117,14 @@ impl KMeans {
     }
 
     /// k-means++ with several draws for each centroid; centroids less the mean row.
-    fn start(&self, rows: &Rows, restart: u64) -> Array2<f64> {
+    fn start(&self, rows: &Rows, restart: u64, progress: &dyn Progress) -> Result<Array2<f64>> {
         let mut rng = stream(self.seed, Purpose::KMeans, restart, 0);
         let (n, k) = (rows.centred.nrows(), self.clusters);
         let trials = 2 + (k as f64).ln() as usize;
         let mut chosen = vec![below(&mut rng, n)];
         let mut nearest = rows.distances_to(&chosen).column(0).to_owned();
         while chosen.len() < k {
+            progress.check()?;
             let total: f64 = nearest.iter().map(|&d| f64::from(d)).sum();
             let draws: Vec<usize> = (0..trials)
                 .map(|_| {
@@ -141,8 +142,8 @@ impl KMeans {
                 })
                 .collect();
             let mut distances = rows.distances_to(&draws);
-            for mut row in distances.columns_mut() {
-                row.zip_mut_with(&nearest, |d, &old| *d = d.min(old));
+            for mut column in distances.columns_mut() {
+                column.zip_mut_with(&nearest, |d, &old| *d = d.min(old));
             }
             let inertia = |j: usize| distances.column(j).iter().map(|&d| f64::from(d)).sum::<f64>();
             let sums: Vec<f64> = (0..trials).map(inertia).collect();
@@ -150,7 +151,7 @@ impl KMeans {
             chosen.push(draws[best]);
             nearest = distances.column(best).to_owned();
         }
-        rows.centred.select(Axis(0), &chosen).mapv(f64::from)
+        Ok(rows.centred.select(Axis(0), &chosen).mapv(f64::from))
     }
 
     fn lloyd(&self, rows: &Rows, start: Array2<f64>, progress: &dyn Progress) -> Result<KMeansModel> {

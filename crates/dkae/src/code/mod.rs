@@ -1,4 +1,4 @@
-//! What one does with codes: PCA, k-means, walks, denoising.
+//! What one does with codes: PCA, k-means, walks, denoising, and naming classes by nearest neighbours.
 
 mod denoise;
 mod kmeans;
@@ -9,3 +9,6 @@ pub use denoise::denoise;
 pub use kmeans::{KMeans, KMeansModel};
 pub use pca::{Pca, PcaModel};
 pub use walk::{walk, walk_decoded};
+
+/// Nearest neighbours, a baseline as well, by its name here.
+pub use crate::baseline::knn;

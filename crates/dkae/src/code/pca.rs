@@ -239,6 +239,7 @@ impl PcaModel {
     /// The scores of rows on the components.
     pub fn transform(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         check::width("rows for PCA", x, self.mean.len())?;
+        check::finite("rows for PCA", x)?;
         let mut scores = Array2::zeros((x.nrows(), self.components.nrows()));
         threads::run(|| {
             scores.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().zip(x.axis_chunks_iter(Axis(0), ROWS)).for_each(
@@ -254,6 +255,7 @@ impl PcaModel {
     /// The rows that scores stand for.
     pub fn inverse(&self, scores: ArrayView2<f32>) -> Result<Array2<f32>> {
         check::width("PCA scores", scores, self.components.nrows())?;
+        check::finite("PCA scores", scores)?;
         let mut rows = Array2::zeros((scores.nrows(), self.mean.len()));
         gemm::product(1.0, scores, self.components.view(), 0.0, rows.view_mut());
         rows += &self.mean;

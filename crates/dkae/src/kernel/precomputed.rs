@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::math::rng::{Purpose, stream};
 use crate::math::{check, eigen, threads};
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
 use super::Prior;
@@ -38,6 +39,25 @@ pub struct Precomputed {
 impl Precomputed {
     /// Checks a kernel matrix; warnings come with it.
     pub fn new(matrix: Array2<f32>) -> Result<(Self, Vec<String>)> {
+        Self::watched(matrix, &Silent)
+    }
+
+    /// As [`new`](Self::new), with someone who may stop it: the eigenvalues of many rows take a while.
+    pub fn watched(matrix: Array2<f32>, progress: &dyn Progress) -> Result<(Self, Vec<String>)> {
+        let checked = Self::any_eigenvalues(matrix)?;
+        let mut warnings = Vec::new();
+        let (smallest, spread) = eigenvalue_range(checked.matrix(), progress)?;
+        if smallest < -ROUNDING * spread {
+            let nature = if checked.len() <= FULL { "" } else { " or less" };
+            warnings.push(format!(
+                "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.4e}{nature} (the largest is {spread:.4e}); no codes have these inner products, the nearest are learned"
+            ));
+        }
+        Ok((checked, warnings))
+    }
+
+    /// Checks all but the eigenvalues, for those to whom these do not matter.
+    pub fn any_eigenvalues(matrix: Array2<f32>) -> Result<Self> {
         let (n, columns) = matrix.dim();
         if n != columns || n == 0 {
             return Err(Error::Data(format!(
@@ -65,15 +85,7 @@ impl Precomputed {
                 matrix[[j, i]]
             )));
         }
-        let mut warnings = Vec::new();
-        let (smallest, spread) = eigenvalue_range(matrix.view())?;
-        if smallest < -ROUNDING * spread {
-            let nature = if n <= FULL { "" } else { " or less" };
-            warnings.push(format!(
-                "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.4e}{nature} (the largest is {spread:.4e}); no codes have these inner products, the nearest are learned"
-            ));
-        }
-        Ok((Self { matrix }, warnings))
+        Ok(Self { matrix })
     }
 
     /// The matrix of a prior. For few rows alone: where it takes no more memory than the prior itself.
@@ -100,25 +112,30 @@ impl Precomputed {
 }
 
 /// The smallest eigenvalue and the largest magnitude of one.
-fn eigenvalue_range(matrix: ArrayView2<f32>) -> Result<(f64, f64)> {
-    let values =
-        if matrix.nrows() <= FULL { eigen::symmetric(matrix.mapv(f64::from).view())?.0 } else { lanczos(matrix)? };
+fn eigenvalue_range(matrix: ArrayView2<f32>, progress: &dyn Progress) -> Result<(f64, f64)> {
+    let values = if matrix.nrows() <= FULL {
+        eigen::symmetric_watched(matrix.mapv(f64::from).view(), progress)?.0
+    } else {
+        lanczos(matrix, progress)?
+    };
     let smallest = values.iter().fold(f64::INFINITY, |a, &v| a.min(v));
     Ok((smallest, values.iter().fold(0.0, |a: f64, v| a.max(v.abs()))))
 }
 
 /// Ritz values after some steps of the Lanczos iteration, every vector made orthogonal to all before it.
-fn lanczos(matrix: ArrayView2<f32>) -> Result<Array1<f64>> {
+fn lanczos(matrix: ArrayView2<f32>, progress: &dyn Progress) -> Result<Array1<f64>> {
     let n = matrix.nrows();
     let mut rng = stream(0, Purpose::Sketch, n as u64, 0);
     let mut basis: Vec<Array1<f64>> = Vec::new();
     let mut tridiagonal = Array2::zeros((STEPS, STEPS));
     let mut next = Array1::from_shape_simple_fn(n, || rng.random::<f64>() - 0.5);
-    let mut steps = 0;
+    let (mut steps, mut largest) = (0, 0.0f64);
     while steps < STEPS {
+        progress.check()?;
+        progress.step("eigenvalues of the kernel matrix", steps as u64, STEPS as u64);
         let norm = next.dot(&next).sqrt();
         if steps > 0 {
-            if norm <= 1e-10 * tridiagonal[[0, 0]] {
+            if norm <= 1e-10 * largest {
                 // The space is exhausted: the values are exact.
                 break;
             }
@@ -133,7 +150,9 @@ fn lanczos(matrix: ArrayView2<f32>) -> Result<Array1<f64>> {
                 .collect();
             Array1::from(dots)
         });
-        tridiagonal[[steps, steps]] = next.dot(&vector);
+        let along = next.dot(&vector);
+        tridiagonal[[steps, steps]] = along;
+        largest = largest.max(norm).max(along.abs());
         basis.push(vector);
         // Twice: once loses half of the digits.
         for _ in 0..2 {
@@ -144,6 +163,7 @@ fn lanczos(matrix: ArrayView2<f32>) -> Result<Array1<f64>> {
         }
         steps += 1;
     }
+    progress.step("eigenvalues of the kernel matrix", STEPS as u64, STEPS as u64);
     Ok(eigen::symmetric(tridiagonal.slice(ndarray::s![..steps, ..steps]))?.0)
 }
 
@@ -202,7 +222,7 @@ mod tests {
         let v = random(300, 1, 3);
         let matrix = x.dot(&x.t()) - v.dot(&v.t()) * 0.5;
         let exact = eigen::symmetric(matrix.mapv(f64::from).view()).unwrap().0;
-        let ritz = lanczos(matrix.view()).unwrap();
+        let ritz = lanczos(matrix.view(), &Silent).unwrap();
         let smallest = ritz.iter().fold(f64::INFINITY, |a, &v| a.min(v));
         assert!(exact[299] < -1.0);
         assert!((smallest - exact[299]).abs() < 1e-6 * exact[0], "{smallest} {}", exact[299]);

@@ -102,8 +102,8 @@ fn sorted(prices: &[f64]) -> Result<Vec<f64>> {
     Ok(prices)
 }
 
-/// Fits a linear machine for each price and chooses among them. Prices are tried from the smallest, each fit starting where
-/// the one before ended, so a whole grid costs little more than its largest price.
+/// Fits a linear machine for each price and chooses among them. Prices are tried from the smallest: Newton steps begin
+/// where those for the price before ended, so that a whole grid costs little more than its largest price.
 pub fn linear(
     settings: &LinearSvm,
     prices: &[f64],

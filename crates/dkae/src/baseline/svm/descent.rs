@@ -119,7 +119,8 @@ impl State<'_> {
             }
         }
         self.fit.iterations += 1;
-        if max - min <= tolerance || max < min {
+        // Without a row left, minus infinity.
+        if max - min <= tolerance {
             self.fit.converged = self.active == self.rows.len();
             self.active = self.rows.len();
             (self.above, self.below) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -25,7 +25,7 @@ pub struct KernelSvm {
     pub c: f64,
     /// How far the optimality conditions may be missed. Default 1e-3.
     pub tolerance: f64,
-    /// The most memory for parts of the kernel matrix, in MB. Default 256.
+    /// The most memory for parts of the kernel matrix, in MB (10^6 bytes), unless two of its rows take more. Default 256.
     pub cache_mb: usize,
     /// The most steps per pair of classes. Default ten million.
     pub max_iterations: usize,
@@ -111,7 +111,7 @@ impl KernelSvm {
     }
 
     /// Fits on a kernel matrix alone, answered block by block.
-    pub fn fit_precomputed(&self, prior: &dyn Prior, labels: &[u32]) -> Result<SupportVectors> {
+    pub fn fit_precomputed(&self, prior: &dyn Prior, labels: &[u32]) -> Result<MatrixSvmModel> {
         self.fit_precomputed_watched(prior, labels, &Silent)
     }
 
@@ -121,9 +121,9 @@ impl KernelSvm {
         prior: &dyn Prior,
         labels: &[u32],
         progress: &dyn Progress,
-    ) -> Result<SupportVectors> {
+    ) -> Result<MatrixSvmModel> {
         let mut all = self.fit_matrix_path(prior, labels, &[self.c], progress)?;
-        all.pop().map(|model| model.support).ok_or_else(|| Error::Numeric("no model was fitted".into()))
+        all.pop().ok_or_else(|| Error::Numeric("no model was fitted".into()))
     }
 
     /// Fits on a kernel matrix for each of several prices, smallest first.
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(model.support.names(), [(3, 5), (3, 7), (5, 7)]);
 
             let prior = kernel.prior(x.view()).unwrap();
-            assert_eq!(exact().fit_precomputed(&*prior, &labels).unwrap(), model.support, "{name}");
+            assert_eq!(exact().fit_precomputed(&*prior, &labels).unwrap().support, model.support, "{name}");
         }
     }
 
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn classes_that_cannot_all_be_kept_give_the_same_solution() {
-        // 3 x 220 rows: one block of a class with itself fits in half a megabyte, the other two do not.
+        // 3 x 220 rows: the blocks of two classes with themselves fit in half a megabyte, the third does not.
         let (x, labels) = clouds(660, 3);
         let fit =
             |cache_mb| KernelSvm { cache_mb, tolerance: 1e-6, ..KernelSvm::default() }.fit(&RBF, x.view(), &labels);

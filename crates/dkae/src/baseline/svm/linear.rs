@@ -124,7 +124,7 @@ impl LinearSvm {
         model.ok_or_else(|| Error::Numeric("no model was fitted".into()))
     }
 
-    /// Fits for each price in turn, each from where the one before ended, and hands over every model.
+    /// Fits for each price in turn (Newton steps begin where those for the price before ended), and hands over every model.
     pub(super) fn fit_path(
         &self,
         x: ArrayView2<f32>,

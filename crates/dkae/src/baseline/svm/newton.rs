@@ -16,7 +16,7 @@
 //!
 //! What makes few products enough is the preconditioner. `X^T X` over all rows, computed once, scaled by the share r of rows
 //! inside the margin, is close to `X_A^T X_A` for every class, so one Cholesky factor of `I + 2C r X^T X` serves them all.
-//! It is factored anew when r has halved.
+//! It is factored anew when r has halved or doubled.
 //!
 //! Second derivatives are taken in f32, since they only steer; gradients and decision values in f64, so the optimum is as
 //! exact as the tolerance asks.
@@ -52,10 +52,7 @@ pub(super) struct Newton<'a> {
 
 impl<'a> Newton<'a> {
     pub fn new(problem: &'a Problem<'a>, progress: &dyn Progress) -> Result<Self> {
-        if progress.stop() {
-            return Err(Error::Interrupted);
-        }
-        Ok(Newton { problem, gram: gram(problem) })
+        Ok(Newton { problem, gram: gram(problem, progress)? })
     }
 
     /// Improves `weights` (one row per problem) until every problem is solved or has had its steps.
@@ -104,14 +101,14 @@ impl<'a> Newton<'a> {
             }
             let inside = inside.select(Axis(0), &still);
             let gradient = gradient.select(Axis(0), &still);
-            let relative: Vec<f64> = open.iter().map(|&k| goals[k]).collect();
+            let goals_left: Vec<f64> = open.iter().map(|&k| goals[k]).collect();
 
             let share = f64::from(inside.sum()) / (open.len() * n) as f64;
             if factor.as_ref().is_none_or(|(old, _)| !(0.5..2.0).contains(&(share / old))) {
                 factor = Some((share, self.precondition(2.0 * c * share)?));
             }
             let Some((_, factor)) = &factor else { unreachable!("factored just above") };
-            let direction = self.directions(&gradient, &inside, c, &relative, factor, progress)?;
+            let direction = self.directions(&gradient, &inside, c, &goals_left, factor, progress)?;
             let slope = self.forward(&direction);
             let lengths: Vec<f64> = (0..open.len())
                 .into_par_iter()
@@ -297,7 +294,7 @@ fn norm(v: ArrayView1<f64>) -> f64 {
 }
 
 /// `X^T X` with the constant feature as the last, lower triangle.
-fn gram(problem: &Problem) -> Array2<f64> {
+fn gram(problem: &Problem, progress: &dyn Progress) -> Result<Array2<f64>> {
     let (n, d) = problem.x.dim();
     let mut gram = Array2::zeros((d + 1, d + 1));
     let starts: Vec<usize> = (0..d).step_by(TILE).collect();
@@ -306,6 +303,7 @@ fn gram(problem: &Problem) -> Array2<f64> {
     let done: Vec<Array2<f64>> = tiles
         .par_iter()
         .map(|&(i, j)| {
+            progress.check()?;
             let (rows, columns) = (TILE.min(d - i), TILE.min(d - j));
             let mut sum = Array2::<f64>::zeros((rows, columns));
             let mut part = Array2::<f32>::zeros((rows, columns));
@@ -319,9 +317,9 @@ fn gram(problem: &Problem) -> Array2<f64> {
                 );
                 Zip::from(&mut sum).and(&part).for_each(|s, &p| *s += f64::from(p));
             }
-            sum
+            Ok(sum)
         })
-        .collect();
+        .collect::<Result<_>>()?;
     for (&(i, j), tile) in tiles.iter().zip(&done) {
         gram.slice_mut(s![i..i + tile.nrows(), j..j + tile.ncols()]).assign(tile);
     }
@@ -329,7 +327,7 @@ fn gram(problem: &Problem) -> Array2<f64> {
         Zip::from(gram.slice_mut(s![d, ..d])).and(row).for_each(|g, &x| *g += problem.bias * f64::from(x));
     }
     gram[[d, d]] = n as f64 * problem.bias * problem.bias;
-    gram
+    Ok(gram)
 }
 
 /// The t that minimises f(w + t s): where its derivative, which grows with t and is made of straight pieces, is zero.

@@ -53,7 +53,7 @@ impl Pairs<'_> {
     /// The solutions of each pair, one for each price.
     pub fn solve(&self, pairs: &[(usize, usize)]) -> Result<Vec<Vec<Pair>>> {
         // In entries of K. Blocks of a class with itself may take half of it, as many as fit.
-        let budget = self.settings.cache_mb * (1 << 20) / size_of::<f32>();
+        let budget = self.settings.cache_mb.saturating_mul(1_000_000) / size_of::<f32>();
         let mut kept: Vec<Option<Array2<f32>>> = Vec::new();
         let mut room = budget;
         for rows in self.members {
@@ -116,7 +116,7 @@ impl Pairs<'_> {
         self.prices.iter().map(solve).collect()
     }
 
-    /// Solves a pair whose block of K is too large, holding at most `room` entries.
+    /// Solves a pair whose block of K is too large, holding at most `room` entries, or two rows where that is more.
     fn decompose(&self, pair: (usize, usize), room: usize) -> Result<Vec<Pair>> {
         let both = self.rows(pair);
         let n = both.len();
@@ -124,8 +124,8 @@ impl Pairs<'_> {
         for some in both.chunks(DIAGONAL) {
             diagonal.extend(self.block(some, some)?.diag());
         }
-        // The set's rows of K exist twice for a moment, when half of them are replaced.
-        let most = (room / (2 * n)).clamp(2, WORKING_SET).min(n);
+        // The set's rows of K exist twice for a moment, when half of them are replaced; then comes K within the set.
+        let most = (room / (3 * n)).clamp(2, WORKING_SET).min(n);
         let limit = self.settings.max_iterations;
         let mut smo = self.start(pair, diagonal);
         let mut out = Vec::with_capacity(self.prices.len());
@@ -136,7 +136,8 @@ impl Pairs<'_> {
             while violation > self.settings.tolerance && steps < limit {
                 self.progress.check()?;
                 self.progress.step(LARGE, steps as u64, limit as u64);
-                let keep = set.len() / 2;
+                // Of few rows none is kept: a set takes both sides of the worst pair, or it would not move.
+                let keep = if most < 4 { 0 } else { set.len() / 2 };
                 let kept = set.split_off(set.len() - keep);
                 let new = worst(&smo, &kept, most - keep);
                 let fresh = self.block(&new.iter().map(|&i| both[i]).collect::<Vec<_>>(), &both)?;
@@ -269,5 +270,43 @@ impl Rows for Square {
         let width = self.0.ncols();
         let all = self.0.as_slice().expect("made contiguous in decompose()");
         [&all[i * width..(i + 1) * width], &[]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Precomputed;
+    use crate::math::rng::{self, Purpose};
+    use crate::progress::Silent;
+    use rand::RngExt;
+
+    #[test]
+    fn a_pair_is_solved_by_working_sets_of_any_size() {
+        let n = 60;
+        let mut rng = rng::stream(1, Purpose::Demo, 0, 0);
+        let x = Array2::from_shape_fn((n, 2), |(i, _)| rng.random::<f32>() + if i < n / 2 { 0.0 } else { 0.4 });
+        let distance =
+            |i: usize, j: usize| vector::squared_distance(x.row(i).to_slice().unwrap(), x.row(j).to_slice().unwrap());
+        let matrix = Array2::from_shape_fn((n, n), |(i, j)| (-2.0 * distance(i, j) as f32).exp());
+        let (prior, _) = Precomputed::new(matrix).unwrap();
+        let members = [(0..n / 2).collect::<Vec<_>>(), (n / 2..n).collect()];
+        let settings = KernelSvm { tolerance: 1e-5, max_iterations: 100_000, ..KernelSvm::default() };
+        let pairs =
+            Pairs { settings: &settings, prior: &prior, members: &members, prices: &[1.0, 10.0], progress: &Silent };
+        let whole = pairs.solve(&[(0, 1)]).unwrap().pop().unwrap();
+        for rows in [0, 2, 3, 4, 7, 20] {
+            for (part, whole) in pairs.decompose((0, 1), 3 * n * rows).unwrap().iter().zip(&whole) {
+                assert!(part.fit.converged && whole.fit.converged, "sets of {rows}");
+                assert!(
+                    (part.threshold - whole.threshold).abs() < 1e-3,
+                    "sets of {rows}: {} {}",
+                    part.threshold,
+                    whole.threshold
+                );
+                let sum = |pair: &Pair| pair.duals.iter().map(|(_, b)| b.abs()).sum::<f64>();
+                assert!((sum(part) - sum(whole)).abs() < 1e-3 * sum(whole), "sets of {rows}");
+            }
+        }
     }
 }
