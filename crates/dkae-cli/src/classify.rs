@@ -108,6 +108,15 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
         );
         return Err(Error::Data(message).into());
     }
+    let mut known = vec![false; labels.names.len()];
+    numbers[0].iter().for_each(|&class| known[class as usize] = true);
+    let strangers = numbers[2].iter().filter(|&&class| !known[class as usize]).count();
+    if let Some(&class) = numbers[2].iter().find(|&&class| !known[class as usize]) {
+        let (all, name) = (numbers[2].len(), &labels.names[class as usize]);
+        screen::warn(format!(
+            "{strangers} of {all} test rows are of classes that no training row has, such as `{name}`: they count as wrong"
+        ));
+    }
     // Numbered as in their file: test rows from a file of their own stand last in the table.
     let before = if flags.test.is_some() { rows.len() - split.test.len() } else { 0 };
     let test_rows: Vec<usize> = split.test.iter().map(|i| i - before).collect();

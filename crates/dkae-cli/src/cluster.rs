@@ -31,6 +31,10 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
         format!("{clusters} clusters of {} rows", list.join(", ")),
         format!("inertia {:.6}, {} iterations", found.inertia, found.iterations),
     ];
+    let empty = sizes.iter().filter(|&&size| size == 0).count();
+    if empty > 0 {
+        lines.push(format!("{empty} clusters are empty: there are only {} different codes", clusters - empty));
+    }
     if !found.converged {
         lines.push("the best start had not come to rest at its last iteration".into());
     }

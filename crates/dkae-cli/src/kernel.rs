@@ -45,6 +45,10 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
             return Err(Error::setting("output", message).into());
         }
     }
+    if !flags.factors {
+        // A wrong name is found out now rather than after the work.
+        stream::create(&flags.output, 1, None)?;
+    }
     let options = flags.reading.options();
     let table = screen.reading(|| read_many(&flags.data, &options))?;
     say_header(&flags.data[0], options.format, table.names.as_deref(), screen)?;

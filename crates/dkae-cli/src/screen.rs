@@ -18,17 +18,22 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Set while a file is read, and nothing else is done.
 static READING: AtomicBool = AtomicBool::new(false);
 
+/// Two signals this close are one wish: `timeout` and some shells send it to the process and to its group.
+const ONE_WISH: Duration = Duration::from_millis(300);
+
 /// From now on Ctrl-C asks work to stop at the next good moment; the second one ends the process at once, and so does the
 /// first while a file is read: nothing is begun then that could be left half done.
 pub fn watch_for_interrupts() {
-    let handler = || {
+    let mut first: Option<Instant> = None;
+    let handler = move || {
         let reading = READING.load(Ordering::SeqCst);
-        if reading {
+        STOP.store(true, Ordering::SeqCst);
+        let again = first.get_or_insert_with(Instant::now).elapsed() > ONE_WISH;
+        if reading || again {
             // Under the bar.
             let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
-            eprintln!("{line}error: {}", dkae::Error::Interrupted);
-        }
-        if STOP.swap(true, Ordering::SeqCst) || reading {
+            let lost = if reading { "" } else { " a second time: ended at once, and what was not yet saved is lost" };
+            eprintln!("{line}error: {}{lost}", dkae::Error::Interrupted);
             std::process::exit(130);
         }
     };

@@ -301,4 +301,21 @@ fn training_and_test_rows_may_come_from_files_of_their_own() {
     let numbers: Vec<usize> =
         predicted.lines().skip(1).map(|l| l.split(',').next().unwrap().parse().unwrap()).collect();
     assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+    // A class that was never learned is told, not only counted as wrong; a label that nobody has is not dropped in silence.
+    std::fs::write(path.join("pink.csv"), text.replace("red", "pink")).unwrap();
+    let output = run(path, "classify --train a.csv --test pink.csv --label kind --drop-label sea");
+    let said = stderr(&output);
+    assert!(said.contains("100 of 300 test rows are of classes that no training row has, such as `pink`"), "{said}");
+    assert!(said.contains("a.csv: no row has the label `sea`"), "{said}");
+}
+
+#[test]
+fn clusters_that_are_empty_are_told() {
+    let folder = fitted();
+    let text = std::fs::read_to_string(folder.path().join("clouds.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    std::fs::write(folder.path().join("two.csv"), [lines[0], lines[1], lines[2], lines[1], lines[2]].join("\n"))
+        .unwrap();
+    let text = done(folder.path(), "cluster m.dkae two.csv --label kind --clusters 4 -o z.npy");
+    assert!(text.contains("2 clusters are empty: there are only 2 different codes"), "{text}");
 }

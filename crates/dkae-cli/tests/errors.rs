@@ -220,6 +220,7 @@ fn flags_without_effect_are_refused_by_name() {
         ("fit clouds.csv --label kind --group a -o x.dkae", &["--group", "--split-by", "--skip"][..]),
         ("classify clouds.csv --label kind --group a", &["--group", "--split-by", "--skip"]),
         ("classify --train clouds.csv --test clouds.csv --label kind --group a", &["--group", "--split-by"]),
+        ("kernel not-there.csv -o k.foo", &["--output", "k.foo"]),
         ("kernel clouds.csv --label kind --group a -o x.npy", &["--group", "no effect", "--skip"]),
         ("embed clouds.csv --label kind --group a -o x.npy", &["--group", "no effect", "--skip"]),
         ("classify clouds.csv --label kind --prior p.npy", &["--prior", "kernel-svm"]),

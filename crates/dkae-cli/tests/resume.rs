@@ -236,11 +236,14 @@ fn a_second_ctrl_c_ends_the_command_at_once() {
     let child = start(folder.path(), "embed clouds.csv --label kind --method pca --on rows.csv -o z.npy");
     std::thread::sleep(Duration::from_millis(700));
     interrupt(&child);
-    std::thread::sleep(Duration::from_millis(200));
+    // So soon after the first it is the same wish.
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(600));
     let asked = Instant::now();
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("a second time"), "{}", stderr(&output));
     assert!(asked.elapsed() < Duration::from_secs(3));
     assert_eq!(files(folder.path()), ["clouds.csv", "rows.csv"]);
 }

@@ -49,6 +49,7 @@ pub(crate) struct Collector {
     /// Labels from a file of their own.
     side: Option<(PathBuf, Labels)>,
     drop_label: Option<String>,
+    dropped: usize,
     allow_missing: bool,
 }
 
@@ -68,6 +69,7 @@ impl Collector {
             groups: Interner::default(),
             side,
             drop_label: options.drop_label.clone(),
+            dropped: 0,
             allow_missing: options.allow_missing,
         }
     }
@@ -88,6 +90,7 @@ impl Collector {
         {
             self.values.truncate(start);
             self.exact.clear();
+            self.dropped += 1;
             return Ok(());
         }
         self.narrowing.add(&self.exact);
@@ -127,8 +130,11 @@ impl Collector {
 
     /// What is doubtful about the rows so far.
     pub fn warnings(&self) -> Vec<String> {
-        let warning = self.narrowing.warning(self.names.as_deref());
-        warning.map(|text| format!("{}, {text}", self.path.display())).into_iter().collect()
+        let path = self.path.display();
+        let narrow = self.narrowing.warning(self.names.as_deref()).map(|text| format!("{path}, {text}"));
+        let unwanted = self.drop_label.as_ref().filter(|_| self.dropped == 0 && self.seen > 0);
+        let unknown = unwanted.map(|label| format!("{path}: no row has the label `{label}`, which was to be dropped"));
+        narrow.into_iter().chain(unknown).collect()
     }
 
     /// Takes the kept rows away, and forgets their labels.

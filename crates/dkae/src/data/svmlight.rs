@@ -170,7 +170,10 @@ impl Lines {
             let index: usize = index.parse().map_err(|_| self.bad(pair()))?;
             let value: f32 = value.parse().map_err(|_| self.bad(pair()))?;
             if index == 0 || index > self.most_width {
-                let message = format!("index {index} is not between 1 and {}", self.most_width);
+                let counted =
+                    "; here the first feature is 1: write the file anew with indices from 1 (zero_based=False)";
+                let hint = if index == 0 { counted } else { "" };
+                let message = format!("index {index} is not between 1 and {}{hint}", self.most_width);
                 return Err(self.bad(message));
             }
             self.largest = self.largest.max(index);
@@ -288,6 +291,7 @@ mod tests {
         says(b"1 1:1\n1 x\n", "a.svm, line 2: `x` where index:value was expected");
         says(b"1 1:1\n1 2:b\n", "a.svm, line 2: `2:b`");
         says(b"1 0:1\n", "index 0 is not between 1 and");
+        says(b"1 0:1\n", "zero_based=False");
         says(b"1 5000000000:1\n", "index 5000000000 is not between");
         says(b"1 2:1 2:3\n", "line 1: index 2 occurs twice");
         says(b"2:1 3:1\n", "where a label was expected");

@@ -3,7 +3,7 @@
 //! Products with P are then two products with F, and P itself is never needed. For the probabilistic cluster kernel F is
 //! the stacked posteriors; for a linear kernel it is the data.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::math::gemm;
 
@@ -24,7 +24,10 @@ pub trait Factors: Send + Sync {
     fn times(&self, w: ArrayView2<f64>) -> Array2<f64>;
 }
 
-/// Products in f32.
+/// Rows of F whose products are summed in f32: of a whole column of many rows the last would be lost beside the first.
+const ROWS: usize = 512;
+
+/// Products in f32, sums over many rows in f64.
 impl Factors for Array2<f32> {
     fn height(&self) -> usize {
         self.nrows()
@@ -35,7 +38,11 @@ impl Factors for Array2<f32> {
     }
 
     fn transpose_times(&self, v: ArrayView2<f64>) -> Array2<f64> {
-        product(self.t(), v)
+        let mut out = Array2::zeros((self.ncols(), v.ncols()));
+        for (f, v) in self.axis_chunks_iter(Axis(0), ROWS).zip(v.axis_chunks_iter(Axis(0), ROWS)) {
+            out += &product(f.t(), v);
+        }
+        out
     }
 
     fn times(&self, w: ArrayView2<f64>) -> Array2<f64> {
