@@ -1,15 +1,25 @@
-//! What one does with codes, on clouds that are easy to tell apart: the numbers must show it.
+//! What one does with codes: on clouds that are easy to tell apart the numbers must show it, and everywhere they must be
+//! those of the library.
 
 mod common;
 
 use std::path::Path;
 
-use common::{clouds, done, refused, run, stderr};
-use dkae::baseline::svm::KernelSvm;
+use common::{blurred, clouds, done, refused, run, stderr};
+use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
+use dkae::baseline::svm::{KernelSvm, LinearSvm};
+use dkae::code::Pca;
+use dkae::data::Table;
 use dkae::data::read::{ReadOptions, read};
 use dkae::data::split::Split;
-use dkae::kernel::Precomputed;
+use dkae::kernel::{Kernel, Precomputed, Rbf, Width};
+use dkae::math::threads;
+use dkae::method::Classify;
+use dkae::metrics::mean_squared_error;
 use dkae::net::Model;
+use dkae::progress::Silent;
+use dkae::recipe::{Recipe, Source};
+use dkae::train::Noise;
 use ndarray::{Array2, Axis};
 use serde_json::Value;
 
@@ -29,6 +39,45 @@ fn json(folder: &Path, arguments: &str) -> Value {
 
 fn rows(folder: &Path, name: &str) -> Array2<f32> {
     read(folder.join(name), &ReadOptions::default()).unwrap().x
+}
+
+/// The rows of a file and their classes.
+fn table(folder: &Path, name: &str) -> Table {
+    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
+    read(folder.join(name), &options).unwrap()
+}
+
+#[test]
+fn denoising_is_the_projection_on_the_components_of_the_codes_it_is_fitted_on() {
+    let folder = fitted();
+    let path = folder.path();
+    let model = Model::load(path.join("m.dkae")).unwrap();
+    let clean = model.preparation().apply(table(path, "clouds.csv").x.view()).unwrap();
+    let mut noisy = clean.clone();
+    threads::run(|| Noise::Gauss(0.4).disturb(7, 0, 0, 300, noisy.view_mut().reversed_axes()));
+    let [clean_codes, noisy_codes] = [&clean, &noisy].map(|x| model.net().encode(x.view()).unwrap());
+    let denoise = "denoise m.dkae clouds.csv --label kind --noise gauss:0.4 --components 3 -o d.npy";
+    let mut outputs = Vec::new();
+    for (fit, codes) in [("--fit clouds.csv", clean_codes), ("", noisy_codes.clone())] {
+        let value = json(path, &format!("{denoise} {fit}"));
+        let pca = Pca { components: 3, ..Pca::default() }.fit(codes.view()).unwrap();
+        // Less the mean, on the components and back.
+        let off = &noisy_codes - &pca.mean;
+        let projected = off.dot(&pca.components.t()).dot(&pca.components) + &pca.mean;
+        let found = rows(path, "d.npy");
+        let want = model.decode(projected.view()).unwrap();
+        assert_eq!(found.dim(), want.dim());
+        let most = (&found - &want).iter().fold(0.0f32, |most, d| most.max(d.abs()));
+        assert!(most < 1e-4, "{fit}: {most}");
+        let prepared = model.net().decode(projected.view()).unwrap();
+        for (name, of) in [("mse", &prepared), ("noisy_mse", &noisy)] {
+            let want = mean_squared_error(clean.view(), of.view()).unwrap();
+            assert!((value[name].as_f64().unwrap() - want).abs() < 1e-5, "{fit}: {name}: {value} {want}");
+        }
+        outputs.push(found);
+    }
+    // Clean and noisy codes have components of their own, or the test would not tell them apart.
+    assert!((&outputs[0] - &outputs[1]).iter().any(|d| d.abs() > 0.01));
 }
 
 #[test]
@@ -67,8 +116,7 @@ fn a_walk_goes_from_one_reconstruction_to_the_other() {
     let value = json(path, "walk m.dkae clouds.csv --label kind --clusters 3 --pairs 3 --steps 5 -o walks.npy");
     assert_eq!((value["rows"].as_u64(), value["walks"].as_array().map(Vec::len)), (Some(15), Some(3)));
     let walks = rows(path, "walks.npy");
-    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
-    let x = read(path.join("clouds.csv"), &options).unwrap().x;
+    let x = table(path, "clouds.csv").x;
     let mean = |class: usize| {
         let own: Vec<usize> = (class..300).step_by(3).collect();
         x.select(Axis(0), &own).mean_axis(Axis(0)).unwrap()
@@ -112,8 +160,7 @@ fn clusters_of_codes_are_the_clouds() {
     assert!((3..300).all(|i| clusters[[i, 0]] == clusters[[i - 3, 0]]) && clusters[[0, 0]] != clusters[[1, 0]]);
     // Inertia is what it says: the sum of squares to the means.
     let model = Model::load(path.join("m.dkae")).unwrap();
-    let options = ReadOptions { label: Some("kind".parse().unwrap()), ..ReadOptions::default() };
-    let codes = model.encode(read(path.join("clouds.csv"), &options).unwrap().x.view()).unwrap();
+    let codes = model.encode(table(path, "clouds.csv").x.view()).unwrap();
     let inertia: f32 = (0..3)
         .map(|class| {
             let own: Vec<usize> = (class..300).step_by(3).collect();
@@ -157,6 +204,67 @@ fn every_method_tells_the_clouds_apart_on_rows_and_on_codes() {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(["red", "green", "blue"][cells[0].parse::<usize>().unwrap() % 3], cells[1], "{line}");
     }
+}
+
+#[test]
+fn classes_are_those_of_the_machine_that_the_library_chooses_on_rows_and_on_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    blurred(path, 300);
+    done(path, "fit blurred.csv --label kind --lambda 0 --layers 32,16 --pretrain 50 --steps 200 --seed 3 -o m.dkae");
+    let (table, model) = (table(path, "blurred.csv"), Model::load(path.join("m.dkae")).unwrap());
+    let labels = table.labels.as_ref().unwrap();
+    // A model brings its seed along.
+    let mut predictions = Vec::new();
+    for (flags, seed) in [("", 7), ("--model m.dkae", 3), ("--seed 3", 3)] {
+        let split = Split::random(300, [0.7, 0.15, 0.15], seed).unwrap();
+        let parts = match flags {
+            "--model m.dkae" => [&split.train, &split.validation, &split.test]
+                .map(|part| model.encode(table.x.select(Axis(0), part).view()).unwrap()),
+            _ => Recipe::default().prepare_split(&Source::from(&table), split.clone(), &Silent).unwrap().parts,
+        };
+        let classes = [&split.train, &split.validation].map(|part| labels.select(part).index);
+        let [train, validation] = [0, 1].map(|i| Part { x: parts[i].view(), labels: &classes[i] });
+        let agrees = |method: &str, tried: &[Tried], best: Tried, model: &dyn Classify| {
+            let value = json(path, &format!("classify blurred.csv --label kind {flags} --method {method} -o p.csv"));
+            let same = |value: &Value, tried: &Tried| {
+                value["c"] == tried.c
+                    && (value["accuracy"].as_f64().unwrap() - tried.accuracy).abs() < 1e-12
+                    && value["converged"] == tried.converged
+                    && value["rbf_width"].as_str() == method.contains("rbf").then_some(["25%", "100%"][tried.kernel])
+            };
+            let found = value["tried"].as_array().unwrap();
+            assert_eq!(found.len(), tried.len(), "{flags} {method}");
+            assert!(found.iter().zip(tried).all(|(a, b)| same(a, b)), "{flags} {method}: {value} {tried:?}");
+            assert!(same(&value["best"], &best), "{flags} {method}: {value} {best:?}");
+            // The first is no good, or it would not show when it is always taken.
+            assert!(tried[0].accuracy < best.accuracy - 0.1, "{flags} {method}: {tried:?}");
+            let text = std::fs::read_to_string(path.join("p.csv")).unwrap();
+            let predicted = model.classify(parts[2].view()).unwrap();
+            let names = predicted.iter().map(|&class| &labels.names[class as usize]);
+            let want: Vec<String> = split
+                .test
+                .iter()
+                .zip(names)
+                .map(|(&row, name)| format!("{row},{},{name}", labels.names[labels.index[row] as usize]))
+                .collect();
+            assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), want, "{flags} {method}");
+            text
+        };
+
+        let svm = LinearSvm { seed, ..LinearSvm::default() };
+        let choice = choose::linear(&svm, &PRICES, train, validation, &Silent).unwrap();
+        let linear = agrees("svm", &choice.tried, choice.best, &choice.model);
+        let kernels = [0.25, 1.0].map(|part| Rbf { width: Width::MedianFraction(part), seed }.fit(train.x).unwrap());
+        let kernels = kernels.each_ref().map(|kernel| kernel as &dyn Kernel);
+        let choice = choose::kernel(&KernelSvm::default(), &kernels, &[0.1, 10.0], train, validation, &Silent).unwrap();
+        let method = "kernel-svm --rbf-width 25%,100% --c 10,0.1";
+        let kernel = agrees(method, &choice.tried, choice.best, &choice.model);
+        assert_ne!(linear, kernel, "{flags}");
+        predictions.push([linear, kernel]);
+    }
+    // The same test rows as rows and as codes are not all put in the same classes.
+    assert!(predictions[1][0] != predictions[2][0] && predictions[1][1] != predictions[2][1]);
 }
 
 #[test]

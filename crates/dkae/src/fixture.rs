@@ -1,5 +1,5 @@
 //! For tests only: reference numbers of other libraries (JSON files under `tests/fixtures`, each made by the script beside
-//! it), and kernels that are as exact as their formula.
+//! it), kernels that are as exact as their formula, and what tests of errors and of wishes to stop share.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use serde::de::DeserializeOwned;
@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::kernel::{Kernel, Prior};
+use crate::progress::Progress;
 
 /// One fixture file, or a part of one: named numbers, lists, matrices and parts.
 pub struct Fixture(Value);
@@ -50,6 +51,31 @@ impl Fixture {
     pub fn array(&self, name: &str) -> Array2<f32> {
         self.matrix(name).mapv(|v| v as f32)
     }
+}
+
+/// It is an error whose message has these words.
+#[track_caller]
+pub fn refused<T>(result: Result<T>, words: &str) {
+    match result {
+        Ok(_) => panic!("no error, where one was to say `{words}`"),
+        Err(error) => assert!(error.to_string().contains(words), "no `{words}` in: {error}"),
+    }
+}
+
+/// Asks to stop whenever asked.
+pub struct Impatient;
+
+impl Progress for Impatient {
+    fn stop(&self) -> bool {
+        true
+    }
+}
+
+/// `n` rows of the first `m` Walsh functions of rising frequency, ones and minus ones: columns that are orthogonal to each
+/// other and to the constant, when 2^m divides `n`.
+pub fn walsh(n: usize, m: usize) -> Array2<f32> {
+    assert!(n.is_multiple_of(1 << m), "{n} rows are no multiple of 2^{m}");
+    Array2::from_shape_fn((n, m), |(i, j)| if i >> j & 1 == 0 { 1.0 } else { -1.0 })
 }
 
 /// Equal up to the sign of each column, to `tolerance` of the largest entry.

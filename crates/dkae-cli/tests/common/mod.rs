@@ -45,6 +45,27 @@ pub fn stderr(output: &Output) -> String {
 
 /// Three clouds of points in eight dimensions, as csv with a header and a class.
 pub fn clouds(folder: &Path, rows: usize) -> PathBuf {
+    classes(folder.join("clouds.csv"), rows, |class, next| {
+        std::array::from_fn(|j| if j % 3 == class { 3.0 } else { 0.0 } + next() + next())
+    })
+}
+
+/// The same number of clouds, long ones that overlap: features come in pairs, and what tells the classes apart is a small
+/// difference within a pair whose members vary much together. Weights that are kept small miss it.
+pub fn blurred(folder: &Path, rows: usize) -> PathBuf {
+    classes(folder.join("blurred.csv"), rows, |class, next| {
+        let mut row = [0.0; 8];
+        for (pair, values) in row.chunks_mut(2).enumerate() {
+            let both = 6.0 * next();
+            values[0] = both + next() + if pair == class { 0.8 } else { 0.0 };
+            values[1] = both + next();
+        }
+        row
+    })
+}
+
+/// Rows of three classes in turn, each made from its class and numbers between 0 and 1.
+fn classes(path: PathBuf, rows: usize, mut row: impl FnMut(usize, &mut dyn FnMut() -> f64) -> [f64; 8]) -> PathBuf {
     let mut text = String::from("a,b,c,d,e,f,g,h,kind\n");
     let mut state = 88_172_645_463_325_252u64;
     let mut next = || {
@@ -54,15 +75,10 @@ pub fn clouds(folder: &Path, rows: usize) -> PathBuf {
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
     for i in 0..rows {
-        let class = i % 3;
-        for j in 0..8 {
-            let centre = if j % 3 == class { 3.0 } else { 0.0 };
-            text += &format!("{:.4},", centre + next() + next());
-        }
-        text += ["red", "green", "blue"][class];
+        row(i % 3, &mut next).iter().for_each(|value| text += &format!("{value:.4},"));
+        text += ["red", "green", "blue"][i % 3];
         text.push('\n');
     }
-    let path = folder.join("clouds.csv");
     std::fs::write(&path, text).unwrap();
     path
 }

@@ -121,6 +121,7 @@ fn tournament(count: usize) -> Vec<Vec<(usize, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Impatient, refused};
     use crate::progress::Silent;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -175,14 +176,8 @@ mod tests {
 
     #[test]
     fn errors_and_stops_end_a_product() {
-        let broken = |_: Range<usize>, _: Range<usize>, _: ArrayViewMut2<f32>| Err(Error::Data("no".into()));
-        assert!(Gram::new(5, 1, &broken).times(Array2::zeros((5, 1)).view(), &Silent).is_err());
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
+        let broken = |_: Range<usize>, _: Range<usize>, _: ArrayViewMut2<f32>| Err(Error::Data("no such tile".into()));
+        refused(Gram::new(5, 1, &broken).times(Array2::zeros((5, 1)).view(), &Silent), "no such tile");
         let fine = |_: Range<usize>, _: Range<usize>, _: ArrayViewMut2<f32>| Ok(());
         let stopped = Gram::new(5, 1, &fine).times(Array2::zeros((5, 1)).view(), &Impatient);
         assert!(matches!(stopped, Err(Error::Interrupted)));

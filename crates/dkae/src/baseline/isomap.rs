@@ -400,7 +400,7 @@ fn paths(graph: &Graph, landmarks: &[usize], progress: &dyn Progress) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, same_but_for_signs as same};
+    use crate::fixture::{Fixture, Impatient, refused, same_but_for_signs as same};
     use crate::progress::Silent;
     use ndarray::array;
     use rand::RngExt;
@@ -450,6 +450,9 @@ mod tests {
             let (a, b) = (&a - a.mean().unwrap(), &b - b.mean().unwrap());
             let correlation = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
             assert!(correlation.abs() > 0.995, "{c}: {correlation}");
+            // Nor is the picture smaller or larger.
+            let slope = a.dot(&b) / a.dot(&a);
+            assert!((slope.abs() - 1.0).abs() < 0.02, "{c}: {slope}");
         }
         // A row of the fit is its own nearest neighbour, so as a new row it lands where it was.
         let embedded = few.embed(x.view()).unwrap();
@@ -552,19 +555,16 @@ mod tests {
     #[test]
     fn bad_input_is_an_error() {
         let fit = |settings: Isomap, x: Array2<f32>| settings.fit(x.view(), &Silent);
-        assert!(fit(Isomap { neighbours: 0, ..Isomap::default() }, roll(9)).is_err());
-        assert!(fit(Isomap { neighbours: 9, ..Isomap::default() }, roll(9)).is_err());
-        assert!(fit(Isomap { components: 10, ..Isomap::default() }, roll(9)).is_err());
-        assert!(fit(Isomap { components: 3, landmarks: 2, ..Isomap::default() }, roll(9)).is_err());
-        assert!(fit(Isomap::default(), array![[1.0], [f32::NAN], [0.0]]).is_err());
-        let model = fit(Isomap::default(), roll(9)).unwrap();
-        assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
+        for neighbours in [0, 9] {
+            let found = format!("neighbours: expected at least 1 and fewer than the 9 rows, found {neighbours}");
+            refused(fit(Isomap { neighbours, ..Isomap::default() }, roll(9)), &found);
         }
+        refused(fit(Isomap { components: 10, ..Isomap::default() }, roll(9)), "components: expected 1 to 9");
+        let few = Isomap { components: 3, landmarks: 2, ..Isomap::default() };
+        refused(fit(few, roll(9)), "landmarks: expected at least 3");
+        refused(fit(Isomap::default(), array![[1.0], [f32::NAN], [0.0]]), "row 2, column 1 is NaN");
+        let model = fit(Isomap::default(), roll(9)).unwrap();
+        refused(model.embed(Array2::zeros((2, 4)).view()), "rows to embed: expected 3 columns");
         assert!(matches!(Isomap::default().fit(roll(9).view(), &Impatient), Err(Error::Interrupted)));
     }
 

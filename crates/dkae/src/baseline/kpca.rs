@@ -351,7 +351,7 @@ impl FactorKpca {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, Formula, same_but_for_signs as same};
+    use crate::fixture::{Fixture, Formula, refused, same_but_for_signs as same, walsh};
     use crate::kernel::{FittedRbf, Pck, Precomputed};
     use crate::math::threads;
     use crate::progress::Silent;
@@ -503,6 +503,25 @@ mod tests {
     }
 
     #[test]
+    fn factors_of_many_rows_cost_no_matrix_of_every_two_of_them() {
+        // A kernel matrix of so many rows would be 160 GB. The columns are orthogonal and of mean a_j, so component j is
+        // column j less its mean, of variance s_j^2.
+        let (n, s, a) = (200_000, [3.0f32, 2.0, 1.5, 1.0, 0.5], [5.0f32, 0.0, -1.0, 0.25, 0.0]);
+        let centred = walsh(n, 5) * ndarray::aview1(&s);
+        let model = settings(5).fit_factors(&(&centred + &ndarray::aview1(&a)), &Silent).unwrap();
+        assert!(model.spectrum.search.is_some_and(|s| s.converged));
+        for (value, s) in model.spectrum.values.iter().zip(s) {
+            assert!((value / (n as f64 * f64::from(s * s)) - 1.0).abs() < 1e-5, "{value} {s}");
+        }
+        assert!(same(&model.spectrum.scores(), &centred, 1e-4));
+        // New rows lie as far apart as their factors do.
+        let new = array![[8.0, 0.0, 1.0, 0.25, -2.0], [5.0, 4.0, -1.0, 3.25, 0.5]];
+        let z = model.project(&new).unwrap();
+        let apart = |rows: &Array2<f32>| &rows.slice(s![..1, ..]) - &rows.slice(s![1.., ..]);
+        assert!(same(&apart(&z), &apart(&new), 1e-4), "{z}");
+    }
+
+    #[test]
     fn equal_rows_and_low_rank_give_empty_components_and_no_error() {
         let f = array![[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]];
         let model = settings(4).fit_factors(&f, &Silent).unwrap();
@@ -517,16 +536,21 @@ mod tests {
     #[test]
     fn bad_input_is_an_error() {
         let boxed = || Box::new(rbf(1.0, 3));
-        assert!(settings(6).fit(boxed(), rows(5).view(), &Silent).is_err());
-        assert!(settings(0).fit(boxed(), rows(5).view(), &Silent).is_err());
-        assert!(settings(1).fit(boxed(), array![[f32::NAN], [1.0]].view(), &Silent).is_err());
+        for components in [0, 6] {
+            let found = format!("components: expected 1 to 5 (the number of rows), found {components}");
+            refused(settings(components).fit(boxed(), rows(5).view(), &Silent), &found);
+        }
+        let mut gap = rows(5);
+        settings(1).fit(boxed(), gap.view(), &Silent).unwrap();
+        gap[[3, 1]] = f32::NAN;
+        refused(settings(1).fit(boxed(), gap.view(), &Silent), "rows for kernel PCA: row 4, column 2 is NaN");
         const WRONG: Formula = Formula(|a, b| if a == b { 1.0 } else { f64::NAN });
         let wrong = rows(5);
-        assert!(settings(1).fit_prior(&*WRONG.prior(wrong.view()).unwrap(), &Silent).is_err());
+        refused(settings(1).fit_prior(&*WRONG.prior(wrong.view()).unwrap(), &Silent), "not finite");
         let model = settings(2).fit(boxed(), rows(5).view(), &Silent).unwrap();
-        assert!(model.embed(Array2::zeros((2, 4)).view()).is_err());
-        assert!(model.spectrum.project(Array2::zeros((2, 4)).view()).is_err());
+        refused(model.embed(Array2::zeros((2, 4)).view()), "rows to embed: expected 3 columns");
+        refused(model.spectrum.project(Array2::zeros((2, 4)).view()), "kernel values of new rows: expected 5 columns");
         let factors = settings(1).fit_factors(&rows(5), &Silent).unwrap();
-        assert!(factors.project(&Array2::zeros((2, 4))).is_err());
+        refused(factors.project(&Array2::zeros((2, 4))), "factors of new rows: expected 3 columns");
     }
 }

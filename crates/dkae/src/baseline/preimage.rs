@@ -215,7 +215,7 @@ impl<E: Embed> Invert for WithPreimage<E> {
 mod tests {
     use super::*;
     use crate::baseline::Kpca;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, refused};
     use crate::kernel::FittedRbf;
 
     #[test]
@@ -290,18 +290,26 @@ mod tests {
         let train = Pairs { z: twice.view(), x: inputs.view() };
         let model = Preimage::default().fit(train, Pairs { z: z.view(), x: x.view() }, &Silent).unwrap();
         assert!(model.validation_mse.unwrap() < 1e-3);
-        assert!(model.invert(Array2::zeros((2, 5)).view()).is_err());
+        refused(model.invert(Array2::zeros((2, 5)).view()), "embedded points: expected 1 columns");
 
         let pairs = Pairs { z: z.view(), x: x.view() };
         let short = Pairs { z: z.slice(s![..3, ..]), x: x.view() };
-        assert!(Preimage::default().fit(short, pairs, &Silent).is_err());
-        assert!(Preimage::default().fit(pairs, short, &Silent).is_err());
-        assert!(Preimage { widths: vec![], ..Preimage::default() }.fit(pairs, pairs, &Silent).is_err());
-        assert!(Preimage { ridges: vec![-1.0], ..Preimage::default() }.fit(pairs, pairs, &Silent).is_err());
-        assert!(PreimageModel::new(pairs, 1.0, 0.0).is_err());
+        let fit = |settings: Preimage, train, validation| settings.fit(train, validation, &Silent);
+        let usual = Preimage::default;
+        let counts = |part: &str| format!("({part}): expected as many embedded points as inputs, found 3 and 20");
+        refused(fit(usual(), short, pairs), &counts("training"));
+        refused(fit(usual(), pairs, short), &counts("validation"));
+        refused(
+            fit(Preimage { widths: vec![], ..usual() }, pairs, pairs),
+            "widths: expected one or more numbers above 0",
+        );
+        refused(fit(Preimage { ridges: vec![-1.0], ..usual() }, pairs, pairs), "ridges: expected one or more");
+        refused(fit(Preimage { max_rows: 0, ..usual() }, pairs, pairs), "max_rows: expected at least 1");
+        refused(PreimageModel::new(pairs, 1.0, 0.0), "ridge: expected a number above 0");
         let hole = Array2::from_elem((20, 1), f32::NAN);
-        assert!(PreimageModel::new(Pairs { z: hole.view(), x: x.view() }, 1.0, 1.0).is_err());
+        let holed = Pairs { z: hole.view(), x: x.view() };
+        refused(PreimageModel::new(holed, 1.0, 1.0), "embedded points (training): row 1, column 1 is NaN");
         let flat = Array2::zeros((20, 1));
-        assert!(Preimage::default().fit(Pairs { z: flat.view(), x: x.view() }, pairs, &Silent).is_err());
+        refused(fit(usual(), Pairs { z: flat.view(), x: x.view() }, pairs), "median");
     }
 }

@@ -307,7 +307,8 @@ impl KMeansModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, Impatient, refused};
+    use crate::math::rng::sample;
     use crate::progress::Silent;
     use ndarray::array;
 
@@ -361,10 +362,46 @@ mod tests {
     }
 
     #[test]
-    fn more_starts_are_never_worse() {
+    fn of_several_starts_the_best_is_kept() {
         let x = Fixture::load("kmeans").array("x");
-        let fit = |restarts| KMeans { clusters: 6, restarts, ..KMeans::default() }.fit(x.view(), &Silent).unwrap();
-        assert!(fit(8).inertia <= fit(1).inertia);
+        let rows = Rows::new(x.view());
+        let mut later = 0;
+        for seed in 0..8 {
+            let settings = KMeans { clusters: 6, restarts: 8, seed, ..KMeans::default() };
+            let each: Vec<KMeansModel> =
+                (0..8).map(|restart| settings.lloyd(&rows, settings.start(&rows, restart), &Silent).unwrap()).collect();
+            let best = (1..8).fold(0, |best, i| if each[i].inertia < each[best].inertia { i } else { best });
+            let model = settings.fit(x.view(), &Silent).unwrap();
+            assert_eq!((model.inertia, &model.labels), (each[best].inertia, &each[best].labels), "{seed}");
+            assert_eq!(model.centroids, each[best].centroids, "{seed}");
+            later += usize::from(best > 0);
+        }
+        assert!(later > 0, "were the first start always the best, the test would show nothing");
+    }
+
+    #[test]
+    fn one_start_finds_small_clouds_far_from_a_large_one() {
+        // A thousand rows near zero, and nine times five far from there and from each other.
+        let mut rng = stream(2, Purpose::Demo, 0, 0);
+        let cloud = |i: usize| if i < 1000 { 0 } else { 1 + (i - 1000) / 5 };
+        let x = Array2::from_shape_fn((1045, 2), |(i, j)| {
+            let far = [cloud(i), cloud(i).pow(2) % 7][j];
+            1000.0 * far as f32 + rng.random::<f32>()
+        });
+        let found = |model: &KMeansModel| {
+            let mut of_cloud = vec![None; 10];
+            let same = (0..1045).all(|i| *of_cloud[cloud(i)].get_or_insert(model.labels[i]) == model.labels[i]);
+            of_cloud.sort_unstable();
+            of_cloud.dedup();
+            same && of_cloud.len() == 10
+        };
+        for seed in 0..50 {
+            let settings = KMeans { clusters: 10, restarts: 1, seed, ..KMeans::default() };
+            assert!(found(&settings.fit(x.view(), &Silent).unwrap()), "{seed}");
+            // Of ten rows drawn evenly nearly all are near zero, where they stay: a start that knows no distances fails.
+            let even = x.select(Axis(0), &sample(&mut stream(seed, Purpose::Demo, 1, 0), 1045, 10));
+            assert!(!found(&settings.fit_from(x.view(), even.view(), &Silent).unwrap()), "{seed}");
+        }
     }
 
     #[test]
@@ -390,22 +427,20 @@ mod tests {
     fn bad_input_is_an_error_and_a_stop_is_heard() {
         let x = clouds(9);
         let fit = |settings: KMeans, x: &Array2<f32>| settings.fit(x.view(), &Silent);
-        assert!(fit(KMeans { clusters: 10, ..KMeans::default() }, &x).is_err());
-        assert!(fit(KMeans { clusters: 0, ..KMeans::default() }, &x).is_err());
-        assert!(fit(KMeans { restarts: 0, ..KMeans::default() }, &x).is_err());
-        assert!(fit(KMeans { max_iterations: 0, ..KMeans::default() }, &x).is_err());
-        assert!(fit(KMeans { tolerance: f64::NAN, ..KMeans::default() }, &x).is_err());
-        assert!(fit(KMeans { clusters: 1, ..KMeans::default() }, &array![[f32::NAN]]).is_err());
-        let settings = KMeans { clusters: 2, ..KMeans::default() };
-        assert!(settings.fit_from(x.view(), x.slice(s![..3, ..]), &Silent).is_err());
-        assert!(settings.fit_from(x.view(), Array2::zeros((2, 3)).view(), &Silent).is_err());
-        assert!(fit(settings, &x).unwrap().predict(Array2::zeros((2, 3)).view()).is_err());
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
+        for clusters in [0, 10] {
+            let found = format!("clusters: expected 1 to 9 (the number of rows), found {clusters}");
+            refused(fit(KMeans { clusters, ..KMeans::default() }, &x), &found);
         }
+        refused(fit(KMeans { restarts: 0, ..KMeans::default() }, &x), "restarts: expected at least 1");
+        refused(fit(KMeans { max_iterations: 0, ..KMeans::default() }, &x), "max_iterations: expected at least 1");
+        refused(fit(KMeans { tolerance: f64::NAN, ..KMeans::default() }, &x), "tolerance: expected 0 or more");
+        refused(fit(KMeans { clusters: 1, ..KMeans::default() }, &array![[f32::NAN]]), "row 1, column 1 is NaN");
+        let settings = KMeans { clusters: 2, ..KMeans::default() };
+        let from = |start: ArrayView2<f32>| settings.fit_from(x.view(), start, &Silent);
+        refused(from(x.slice(s![..3, ..])), "initial centroids: expected 2, one for each cluster, found 3");
+        refused(from(Array2::zeros((2, 3)).view()), "initial centroids: expected 4 columns");
+        let narrow = Array2::zeros((2, 3));
+        refused(fit(settings, &x).unwrap().predict(narrow.view()), "rows for k-means: expected 4 columns");
         assert!(matches!(KMeans::default().fit(x.view(), &Impatient), Err(Error::Interrupted)));
     }
 

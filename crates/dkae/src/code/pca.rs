@@ -291,7 +291,7 @@ impl Invert for PcaModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
+    use crate::fixture::{Fixture, refused};
     use crate::math::rng::{Purpose, stream};
     use ndarray::array;
     use rand::RngExt;
@@ -344,6 +344,29 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_does_not_settle_is_left_for_the_whole_decomposition() {
+        use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+        /// Counts the reports.
+        struct Count(AtomicU64);
+        impl Progress for Count {
+            fn step(&self, _: &str, _: u64, _: u64) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        for (n, d) in [(300, 200), (200, 300)] {
+            let x = rows(n, d);
+            // No residual is as small as that.
+            let (settings, count) = (Pca { tolerance: 1e-60, ..Pca::default() }, Count(AtomicU64::new(0)));
+            let found = settings.fit_watched(x.view(), &count).unwrap();
+            assert_eq!(count.0.into_inner(), PRODUCTS.1 + 1, "every product, and the end");
+            let all = Pca { components: 100, ..Pca::default() }.fit(x.view()).unwrap();
+            assert_eq!(found.explained_variance, all.explained_variance.slice(s![..2]), "{n} x {d}");
+            let gap = &found.components - &all.components.slice(s![..2, ..]);
+            assert!(gap.iter().all(|g| g.abs() < 1e-6), "{n} x {d}");
+        }
+    }
+
+    #[test]
     fn all_components_give_the_rows_back() {
         let x = rows(40, 7);
         let model = Pca { components: 7, ..Pca::default() }.fit(x.view()).unwrap();
@@ -369,13 +392,13 @@ mod tests {
     #[test]
     fn bad_input_is_an_error() {
         let fit = |components, x: Array2<f32>| Pca { components, ..Pca::default() }.fit(x.view());
-        assert!(fit(3, rows(2, 5)).is_err());
-        assert!(fit(0, rows(5, 5)).is_err());
-        assert!(fit(1, array![[1.0, f32::NAN], [0.0, 1.0]]).is_err());
-        assert!(fit(1, Array2::zeros((1, 4))).is_err());
+        refused(fit(3, rows(2, 5)), "components: expected 1 to 2 (the smaller of 2 rows and 5 columns), found 3");
+        refused(fit(0, rows(5, 5)), "components: expected 1 to 5");
+        refused(fit(1, array![[1.0, f32::NAN], [0.0, 1.0]]), "rows for PCA: row 1, column 2 is NaN");
+        refused(fit(1, Array2::zeros((1, 4))), "expected at least 2, found 1");
         let model = fit(1, rows(5, 5)).unwrap();
-        assert!(model.transform(rows(5, 4).view()).is_err());
-        assert!(model.inverse(rows(5, 4).view()).is_err());
+        refused(model.transform(rows(5, 4).view()), "rows for PCA: expected 5 columns");
+        refused(model.inverse(rows(5, 4).view()), "PCA scores: expected 1 columns");
     }
 
     #[test]

@@ -242,6 +242,7 @@ pub fn fix_signs(mut vectors: ArrayViewMut2<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Impatient, refused};
     use crate::progress::Silent;
     use ndarray::array;
 
@@ -251,7 +252,9 @@ mod tests {
         let r = 0.5f64.sqrt();
         assert!((&values - &array![3.0, 1.0]).iter().all(|d| d.abs() < 1e-12));
         assert!((&vectors.column(0) - &array![r, r]).iter().all(|d| d.abs() < 1e-12));
-        assert!((vectors[[0, 1]] - r).abs() < 1e-12 && (vectors[[1, 1]] + r).abs() < 1e-12 || vectors[[1, 1]] > 0.0);
+        // Entries of one size and of opposite signs; rounding says which of them is the largest, hence positive.
+        let (a, b) = (vectors[[0, 1]], vectors[[1, 1]]);
+        assert!((a * b + 0.5).abs() < 1e-12 && (a.abs() - r).abs() < 1e-12, "{vectors}");
     }
 
     /// A symmetric matrix with the given eigenvalues, and eigenvectors nobody would guess.
@@ -321,10 +324,13 @@ mod tests {
     #[test]
     fn leading_refuses_nonsense() {
         let same = |v: ArrayView2<f64>| Ok(v.to_owned());
-        assert!(leading(3, 4, &Search::default(), &Silent, same).is_err());
-        assert!(leading(3, 0, &Search::default(), &Silent, same).is_err());
-        assert!(leading(300, 3, &Search::default(), &Silent, |v| Ok(v.mapv(|_| f64::NAN))).is_err());
-        assert!(leading(300, 3, &Search::default(), &Silent, |_| Err(Error::Interrupted)).is_err());
+        refused(leading(3, 4, &Search::default(), &Silent, same), "components: expected 1 to 3");
+        refused(leading(3, 0, &Search::default(), &Silent, same), "components: expected 1 to 3");
+        let search = Search { tolerance: 0.0, ..Search::default() };
+        refused(leading(3, 1, &search, &Silent, same), "tolerance: expected a number above 0");
+        refused(leading(300, 3, &Search::default(), &Silent, |v| Ok(v.mapv(|_| f64::NAN))), "not finite");
+        let stopped = leading(300, 3, &Search::default(), &Silent, |_| Err(Error::Interrupted));
+        assert!(matches!(stopped, Err(Error::Interrupted)));
     }
 
     #[test]
@@ -339,14 +345,7 @@ mod tests {
         let wave = |n: usize| Array2::from_shape_fn((n, n), |(i, j)| ((i * j) as f64).sin());
         let a = wave(LONG);
         assert_eq!(symmetric_watched(a.view(), &Silent).unwrap(), symmetric(a.view()).unwrap());
-        /// Asks to stop whenever asked, which is first when the decomposition has gone on for a moment.
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
-        // More than a third of the pairs: decomposed whole.
+        // More than a third of the pairs: decomposed whole, and asked about only when it has gone on for a moment.
         let (n, a) = (1500, wave(1500));
         let stopped = leading(n, n / 3, &Search::default(), &Impatient, |v| Ok(times(a.view(), v)));
         assert!(matches!(stopped, Err(Error::Interrupted)));

@@ -192,6 +192,7 @@ fn gathered(f: &Csr, g: Factor, centred: bool, pieces: &Pieces) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Impatient, walsh};
     use crate::metrics::tests::{centre, cosine, kernel, random};
 
     /// Mostly zero; a constant column and an empty one, too.
@@ -232,6 +233,33 @@ mod tests {
     }
 
     #[test]
+    fn many_rows_cost_no_matrix_of_every_two_of_them() {
+        // A kernel matrix of so many rows would be 160 GB. The columns are orthogonal, so what comes out is known:
+        // F^T G / n = diag(s_j t_j) + a b^T of columns scaled by s and t and shifted by a and b.
+        let walsh = walsh(200_000, 5);
+        let (s, t) = ([3.0f32, 2.0, 1.5, 1.0, 0.5], [0.5f32, 1.0, 0.25, 2.0, 1.0]);
+        let (a, b) = ([0.0f32, 0.5, 1.0, 0.0, 0.25], [1.0f32, 0.0, 0.5, 0.0, 0.75]);
+        let made = |scale: [f32; 5], shift: [f32; 5]| &walsh * &ndarray::aview1(&scale) + &ndarray::aview1(&shift);
+        let (f, g) = (made(s, a), made(t, b));
+        let norm = |s: [f32; 5], a: [f32; 5], t: [f32; 5], b: [f32; 5]| -> f64 {
+            let entry = |i: usize, j: usize| f64::from(if i == j { s[i] * t[i] } else { 0.0 } + a[i] * b[j]);
+            (0..25).map(|at| entry(at / 5, at % 5).powi(2)).sum()
+        };
+        let want = |a, b| norm(s, a, t, b) / (norm(s, a, s, a) * norm(t, b, t, b)).sqrt();
+        let (sparse_f, sparse_g) = (Csr::from_dense(f.view()), Csr::from_dense(g.view()));
+        for (f, g) in [
+            (Factor::from(f.view()), Factor::from(g.view())),
+            (Factor::from(&sparse_f), Factor::from(g.view())),
+            (Factor::from(&sparse_f), Factor::from(&sparse_g)),
+        ] {
+            let (plain, centred) = (alignment_of_factors(f, g).unwrap(), centred_alignment_of_factors(f, g).unwrap());
+            assert!((plain - want(a, b)).abs() < 1e-9, "{plain} {}", want(a, b));
+            let unshifted = want([0.0; 5], [0.0; 5]);
+            assert!((centred - unshifted).abs() < 1e-9 && (plain - centred).abs() > 0.01, "{centred} {unshifted}");
+        }
+    }
+
+    #[test]
     fn one_thread_and_many_give_the_same_bits() {
         let (f, g, h) = (sparse(700, 300, 1), sparse(700, 90, 2), random(700, 300, 3));
         let run = |count| {
@@ -245,12 +273,6 @@ mod tests {
 
     #[test]
     fn work_stops_when_asked_to() {
-        struct Impatient;
-        impl Progress for Impatient {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
         let (f, h) = (sparse(9, 3, 1), random(9, 2, 2));
         for f in [Factor::from(&f), Factor::from(h.view())] {
             let stopped = alignment_of_factors_watched(f, f, false, &Impatient);

@@ -64,6 +64,7 @@ fn squared_error(a: ArrayView2<f32>, b: ArrayView2<f32>) -> f64 {
 mod tests {
     use super::super::step::Workspace;
     use super::*;
+    use crate::fixture::Impatient;
     use crate::kernel::{Ideal, Prior};
     use crate::math::threads;
     use crate::net::{Activation, Architecture};
@@ -103,12 +104,6 @@ mod tests {
 
     #[test]
     fn it_stops_when_asked_with_and_without_a_prior() {
-        struct Stop;
-        impl Progress for Stop {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
         let architecture = Architecture {
             input: 3,
             layers: vec![2],
@@ -121,7 +116,7 @@ mod tests {
         let (x, prior) = (Array2::ones((5, 3)), Ideal::new(&[0, 0, 1, 1, 1]));
         for prior in [None, Some(&prior as &dyn Prior)] {
             let rows = Rows { x: x.view(), prior };
-            assert!(matches!(evaluate_watched(&net, rows, &Stop), Err(crate::Error::Interrupted)));
+            assert!(matches!(evaluate_watched(&net, rows, &Impatient), Err(crate::Error::Interrupted)));
             assert_eq!(evaluate_watched(&net, rows, &Silent).unwrap(), evaluate(&net, rows).unwrap());
         }
     }

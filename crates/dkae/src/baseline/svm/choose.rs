@@ -160,7 +160,7 @@ pub fn precomputed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, Formula, LINEAR, RBF};
+    use crate::fixture::{Fixture, Formula, LINEAR, RBF, refused};
     use crate::progress::Silent;
     use ndarray::{Array2, Axis, array};
 
@@ -197,7 +197,13 @@ mod tests {
             let want = accuracy(validation.labels, &model.classify(validation.x).unwrap()).unwrap();
             assert_eq!(tried.accuracy, want, "{tried:?}");
             assert!(tried.accuracy <= choice.best.accuracy);
+            // The model that comes back is the winner's, and no other's.
+            let off = model.decision(validation.x).unwrap() - choice.model.decision(validation.x).unwrap();
+            let off = off.iter().fold(0.0f64, |most, d| most.max(d.abs()));
+            let won = (tried.c, tried.kernel) == (choice.best.c, choice.best.kernel);
+            assert!(if won { off < 1e-5 } else { off > 1e-3 }, "{tried:?}: {off}");
         }
+        assert_ne!(choice.best, choice.tried[0]);
     }
 
     #[test]
@@ -235,8 +241,9 @@ mod tests {
     fn nothing_to_try_is_an_error() {
         let (x, labels) = (array![[-1.0], [1.0]], [0, 1]);
         let part = Part { x: x.view(), labels: &labels };
-        assert!(linear(&LinearSvm::default(), &[], part, part, &Silent).is_err());
-        assert!(linear(&LinearSvm::default(), &[1.0, f64::NAN], part, part, &Silent).is_err());
-        assert!(kernel(&KernelSvm::default(), &[], &[1.0], part, part, &Silent).is_err());
+        let nothing = "there must be at least one to try";
+        refused(linear(&LinearSvm::default(), &[], part, part, &Silent), &format!("prices: {nothing}"));
+        refused(linear(&LinearSvm::default(), &[1.0, f64::NAN], part, part, &Silent), "c: must be a number above 0");
+        refused(kernel(&KernelSvm::default(), &[], &[1.0], part, part, &Silent), &format!("kernels: {nothing}"));
     }
 }

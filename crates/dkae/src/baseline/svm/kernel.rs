@@ -313,7 +313,7 @@ impl Classify for MatrixSvmModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, Formula, LINEAR, POLYNOMIAL, RBF, two_classes};
+    use crate::fixture::{Fixture, Formula, LINEAR, POLYNOMIAL, RBF, refused, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -358,6 +358,7 @@ mod tests {
         let model = exact().fit(&RBF, x.view(), &labels).unwrap();
         let want: Vec<f64> = all.part("kernel_two").value("decision");
         let got = model.decision(queries.view()).unwrap();
+        assert_eq!(got.dim(), (want.len(), 1));
         assert!(got.iter().zip(want).all(|(a, b)| (a + b).abs() < 1e-6));
         assert_eq!(model.classify(queries.view()).unwrap(), all.part("kernel_two").value::<Vec<u32>>("predicted"));
     }
@@ -454,7 +455,7 @@ mod tests {
         let wrong = svm.fit(&WRONG, array![[0.0], [1.0]].view(), &[0, 1]).map(|_| ()).unwrap_err().to_string();
         assert!(wrong.contains("kernel between rows 1 and 2 is NaN"), "{wrong}");
         let model = svm.fit(&RBF, x.view(), &labels).unwrap();
-        assert!(model.classify(array![[0.0]].view()).is_err());
+        refused(model.classify(array![[0.0]].view()), "rows for a kernel SVM: expected 3 columns");
         let short = KernelSvm { max_iterations: 2, ..svm }.fit(&RBF, x.view(), &labels).unwrap();
         assert_eq!(short.support.fits, [Fit { iterations: 2, converged: false }]);
         assert!(short.support.warnings(|c| c.to_string())[0].starts_with("classes 0 and 1: stopped after 2 steps"));

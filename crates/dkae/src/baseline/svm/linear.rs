@@ -256,7 +256,7 @@ impl Classify for LinearSvmModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, two_classes};
+    use crate::fixture::{Fixture, Impatient, refused, two_classes};
     use crate::math::rng;
     use ndarray::array;
     use rand::RngExt;
@@ -296,9 +296,12 @@ mod tests {
                 let (x, labels) = if name == "two" { (&x2, &labels2) } else { (&x, &labels) };
                 let model = LinearSvm { solver, ..settings.clone() }.fit(x.view(), labels).unwrap();
                 let want = all.part("linear").part(name);
-                let off = &model.coefficients - &want.matrix("coefficients");
+                let coefficients = want.matrix("coefficients");
+                assert_eq!(model.coefficients.dim(), coefficients.dim(), "{name}");
+                let off = &model.coefficients - &coefficients;
                 assert!(off.iter().all(|d| d.abs() < 1e-6), "{name} {solver:?}: {off}");
                 let want_intercepts: Vec<f64> = want.value("intercepts");
+                assert_eq!(model.intercepts.len(), want_intercepts.len(), "{name}");
                 assert!(model.intercepts.iter().zip(want_intercepts).all(|(a, b)| (a - b).abs() < 1e-6), "{name}");
                 assert_eq!(model.classify(queries.view()).unwrap(), want.value::<Vec<u32>>("predicted"), "{name}");
                 assert!(
@@ -406,20 +409,14 @@ mod tests {
             svm.fit(array![[0.0], [f32::NAN]].view(), &[0, 1]).unwrap_err().to_string().contains("row 2, column 1")
         );
         let model = svm.fit(x.view(), &labels).unwrap();
-        assert!(model.classify(array![[0.0, 1.0]].view()).is_err());
+        refused(model.classify(array![[0.0, 1.0]].view()), "rows for a linear SVM: expected 1 columns");
     }
 
     #[test]
     fn a_wish_to_stop_is_granted() {
-        struct Stop;
-        impl Progress for Stop {
-            fn stop(&self) -> bool {
-                true
-            }
-        }
         let (x, labels) = clouds(50, 5, 2);
         for solver in [Solver::Newton, Solver::Descent] {
-            let result = LinearSvm { solver, ..LinearSvm::default() }.fit_watched(x.view(), &labels, &Stop);
+            let result = LinearSvm { solver, ..LinearSvm::default() }.fit_watched(x.view(), &labels, &Impatient);
             assert!(matches!(result, Err(Error::Interrupted)));
         }
     }
