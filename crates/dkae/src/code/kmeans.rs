@@ -368,8 +368,11 @@ mod tests {
         let mut later = 0;
         for seed in 0..8 {
             let settings = KMeans { clusters: 6, restarts: 8, seed, ..KMeans::default() };
-            let each: Vec<KMeansModel> =
-                (0..8).map(|restart| settings.lloyd(&rows, settings.start(&rows, restart), &Silent).unwrap()).collect();
+            let each: Vec<KMeansModel> = (0..8)
+                .map(|restart| {
+                    settings.lloyd(&rows, settings.start(&rows, restart, &Silent).unwrap(), &Silent).unwrap()
+                })
+                .collect();
             let best = (1..8).fold(0, |best, i| if each[i].inertia < each[best].inertia { i } else { best });
             let model = settings.fit(x.view(), &Silent).unwrap();
             assert_eq!((model.inertia, &model.labels), (each[best].inertia, &each[best].labels), "{seed}");
