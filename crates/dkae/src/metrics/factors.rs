@@ -239,7 +239,7 @@ mod tests {
         let walsh = walsh(200_000, 5);
         let (s, t) = ([3.0f32, 2.0, 1.5, 1.0, 0.5], [0.5f32, 1.0, 0.25, 2.0, 1.0]);
         let (a, b) = ([0.0f32, 0.5, 1.0, 0.0, 0.25], [1.0f32, 0.0, 0.5, 0.0, 0.75]);
-        let made = |scale: [f32; 5], shift: [f32; 5]| &walsh * &ndarray::aview1(&scale) + &ndarray::aview1(&shift);
+        let made = |scale: [f32; 5], shift: [f32; 5]| &walsh * &ndarray::aview1(&scale) + ndarray::aview1(&shift);
         let (f, g) = (made(s, a), made(t, b));
         let norm = |s: [f32; 5], a: [f32; 5], t: [f32; 5], b: [f32; 5]| -> f64 {
             let entry = |i: usize, j: usize| f64::from(if i == j { s[i] * t[i] } else { 0.0 } + a[i] * b[j]);
