@@ -250,7 +250,6 @@ impl Spectrum {
     /// the fit.
     pub fn project(&self, k: ArrayView2<f32>) -> Result<Array2<f32>> {
         check::width("kernel values of new rows", k, self.alphas.nrows())?;
-        check::finite("kernel values of new rows", k)?;
         let mut z = Array2::zeros((k.nrows(), self.alphas.ncols()));
         gemm::product(1.0, k, self.alphas.view(), 0.0, z.view_mut());
         z -= &self.offset;
@@ -316,6 +315,7 @@ impl Embed for Spectrum {
     }
 
     fn embed(&self, k: ArrayView2<f32>) -> Result<Array2<f32>> {
+        check::finite("kernel values of new rows", k)?;
         self.project(k)
     }
 }
