@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use dkae::code::{Pca, PcaModel};
+use dkae::data::read::ReadOptions;
 use dkae::math::threads;
 use dkae::metrics::mean_squared_error;
 use dkae::train::Noise;
@@ -23,11 +24,11 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     // A wrong name is found out now rather than after the work.
     dkae::data::stream::create(&at.output, model.input_width(), None)?;
     let options = flags.reading.options();
-    let prepared = |path: &PathBuf| -> Result<Array2<f32>> {
+    let prepared = |path: &PathBuf, options: &ReadOptions| -> Result<Array2<f32>> {
         let (files, preparation) = (std::slice::from_ref(path), model.preparation());
-        Ok(read_like(&Like::model(&at.model, &model), files, &options, screen, |x| preparation.apply(x))?.x)
+        Ok(read_like(&Like::model(&at.model, &model), files, options, screen, |x| preparation.apply(x))?.x)
     };
-    let clean = prepared(&at.data)?;
+    let clean = prepared(&at.data, &options)?;
     let rows = noisy(clean.view(), flags.noise, flags.seed);
     let codes = encode(&model, rows.view(), screen)?;
     let find = |codes: &Array2<f32>| {
@@ -37,7 +38,11 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     };
     let pca: PcaModel = match &flags.fit {
         None => find(&codes)?,
-        Some(path) => find(&encode(&model, prepared(path)?.view(), screen)?)?,
+        Some(path) => {
+            // Flags about columns are about DATA first.
+            let options = ReadOptions { labels_file: None, may_lack_columns: true, ..options.clone() };
+            find(&encode(&model, prepared(path, &options)?.view(), screen)?)?
+        }
     };
     let components = pca.components.nrows();
     let cleaned = by_blocks("decoding", codes.view(), screen, |block| model.net().decode(pca.project(block)?.view()))?;

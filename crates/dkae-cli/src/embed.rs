@@ -43,7 +43,10 @@ pub fn run(flags: &Embed, screen: Screen) -> Result<(String, Value)> {
     // A wrong name is found out now rather than after the work.
     stream::create(&flags.output, 1, None)?;
     if let Some(path) = &flags.reconstruct {
-        stream::create(path, 1, None)?;
+        stream::create(path, 1, None).map_err(|e| match e {
+            Error::Setting { message, .. } => Error::setting("reconstruct", message),
+            other => other,
+        })?;
     }
     if let Some(path) = &flags.figure {
         figure::check_name("figure", path)?;
@@ -123,7 +126,8 @@ fn embed(
         write_raw(path, back.view(), &preparation, source.names, options)?;
         if !whole.is_empty() {
             let error = mean_squared_error(known.x.view(), back.select(Axis(0), &whole).view())?;
-            lines.push(format!("squared error per value of the rows written: {error:.5}"));
+            let whose = if flags.on.is_some() { "rows that were not fitted on" } else { "rows that were fitted on" };
+            lines.push(format!("squared error per value of the rows written, {whose}: {error:.5}"));
             value["mse"] = json!(error);
         }
     }
@@ -211,8 +215,8 @@ fn read_new(
     flags: &Embed,
     screen: Screen,
 ) -> Result<Embedded> {
-    // A file of labels belongs to DATA.
-    let options = ReadOptions { labels_file: None, ..flags.reading.options() };
+    // A file of labels belongs to DATA. New rows often have no class.
+    let options = ReadOptions { labels_file: None, may_lack_columns: true, ..flags.reading.options() };
     let who = format!("{} has", flags.data[0].display());
     let like = Like {
         who,
@@ -222,15 +226,7 @@ fn read_new(
         counts: preparation.text.is_some(),
     };
     let files = [path.to_owned()];
-    let read =
-        |options: &ReadOptions| read_like(&like, &files, options, screen, |x| past_gaps(x, |x| preparation.apply(x)));
-    let new = match read(&options) {
-        // New rows often have no class.
-        Err(e) if matches!(e.downcast_ref(), Some(Error::Setting { name: "label", .. })) => {
-            read(&ReadOptions { label: None, ..options })
-        }
-        result => result,
-    }?;
+    let new = read_like(&like, &files, &options, screen, |x| past_gaps(x, |x| preparation.apply(x)))?;
     let z = by_blocks("embedding", new.x.view(), screen, |x| past_gaps(x, |x| map.embed(x)))?;
     Ok(Embedded { x: new.x, z, labels: new.labels })
 }

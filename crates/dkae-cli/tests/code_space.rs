@@ -418,6 +418,76 @@ fn training_and_test_rows_may_come_from_files_of_their_own() {
 }
 
 #[test]
+fn rows_without_classes_are_told_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let text = std::fs::read_to_string(blurred(path, 300)).unwrap();
+    done(path, &format!("{} -o m.dkae", FIT.replace("clouds.csv", "blurred.csv")));
+    let lines: Vec<&str> = text.lines().collect();
+    let bare = |line: &&str| line.rsplit_once(',').unwrap().0.to_owned();
+    let kind = |line: &&str| line.rsplit_once(',').unwrap().1.to_owned();
+    let write = |name: &str, lines: Vec<String>| std::fs::write(path.join(name), lines.join("\n")).unwrap();
+    let with_head = |range: std::ops::Range<usize>| [&[lines[0]], &lines[range]].concat();
+    write("known.csv", with_head(1..201).iter().map(|l| l.to_string()).collect());
+    write("new.csv", with_head(201..301).iter().map(|l| l.to_string()).collect());
+    write("bare.csv", with_head(201..301).iter().map(bare).collect());
+    write("known-rows.csv", with_head(1..201).iter().map(bare).collect());
+    write("known-kinds.txt", lines[1..201].iter().map(kind).collect());
+    write("new-kinds.txt", lines[201..301].iter().map(kind).collect());
+    done(path, "kernel blurred.csv --label kind --kernel rbf --rbf-width 50% -o p.npy");
+    let matrix = rows(path, "p.npy");
+    for (name, range) in [("known.npy", 0..200), ("new.npy", 200..300)] {
+        let part = matrix.slice(ndarray::s![range, ..200]).to_owned();
+        dkae::data::stream::create(&path.join(name), 200, None)
+            .and_then(|mut sink| {
+                sink.write(part.view())?;
+                sink.finish()
+            })
+            .unwrap();
+    }
+    let column = |name: &str, head: &str| {
+        let text = std::fs::read_to_string(path.join(name)).unwrap();
+        let place = text.lines().next().unwrap().split(',').position(|h| h == head).unwrap();
+        text.lines().skip(1).map(|l| l.split(',').nth(place).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let labelled = "--train known.csv --label kind";
+    let split = "--train known-rows.csv --labels-file known-kinds.txt";
+    let values = "--train known.npy --labels-file known-kinds.txt --method kernel-svm --kernel precomputed";
+    for (train, test, new) in [
+        (labelled, "new.csv", "bare.csv"),
+        (labelled, "new.csv", "new.csv"),
+        ("--train known.csv --label kind --scale standard --method knn", "new.csv", "bare.csv"),
+        ("--train known.csv --label kind --method kernel-svm", "new.csv", "bare.csv"),
+        ("--train known.csv --label kind --model m.dkae", "new.csv", "bare.csv"),
+        (split, "bare.csv --test-labels new-kinds.txt", "bare.csv"),
+        (values, "new.npy --test-labels new-kinds.txt", "new.npy"),
+    ] {
+        let tested = json(path, &format!("classify {train} --test {test} -o tested.csv"));
+        let told = json(path, &format!("classify {train} --predict {new} -o told.csv"));
+        assert_eq!(column("told.csv", "predicted"), column("tested.csv", "predicted"), "{train}");
+        assert_eq!(column("told.csv", "row"), column("tested.csv", "row"), "{train}");
+        // Some are wrong: what is written is not what was read.
+        let accuracy = tested["accuracy"].as_f64().unwrap();
+        assert!((0.35..1.0).contains(&accuracy), "{train}: {accuracy}");
+        assert_eq!((&told["accuracy"], &told["predicted"]), (&Value::Null, &Value::from(100)), "{train}");
+        assert_eq!(told["tried"], tested["tried"], "{train}");
+        // Both at once: measured on test rows, and written of the others.
+        let both = json(path, &format!("classify {train} --test {test} --predict {new} -o both.csv"));
+        assert_eq!((&both["accuracy"], &both["predicted"]), (&tested["accuracy"], &told["predicted"]), "{train}");
+        assert_eq!(column("both.csv", "predicted"), column("told.csv", "predicted"), "{train}");
+    }
+    let text = done(path, "classify blurred.csv --label kind --predict bare.csv -o told.csv");
+    assert!(
+        text.contains("accuracy on 45 test rows") && text.contains("the classes of 100 rows to told.csv"),
+        "{text}"
+    );
+    let alone = refused(path, "classify --train known.csv --label kind", 2);
+    assert!(alone.contains("--train") && alone.contains("--predict"), "{alone}");
+    let narrow = refused(path, "classify --train known-kinds.txt --label last --predict bare.csv -o told.csv", 1);
+    assert!(narrow.contains("no column is left"), "{narrow}");
+}
+
+#[test]
 fn clusters_that_are_empty_are_told() {
     let folder = fitted();
     let text = std::fs::read_to_string(folder.path().join("clouds.csv")).unwrap();

@@ -14,23 +14,34 @@ Examples:
   dkae classify rows.csv --label class --method kernel-svm --c 1,10 --rbf-width 25%,50%
   dkae classify rows.csv --label class --method kernel-svm --prior p.npy
   dkae classify --train a.csv --test b.csv --label class --method knn --neighbours 1,3,5 -o out.csv
+  dkae classify --train a.csv --label class --predict new.csv -o out.csv    classes of new rows
 
 Every value in a list is tried, and the one that does best on the validation rows is used on the test rows. With --kernel \
-precomputed the rows are kernel values themselves: DATA is a square matrix, or the file of --train is, and those of --test and \
---validation have a column for each of its rows.")]
+precomputed the rows are kernel values themselves: DATA is a square matrix, or the file of --train is, and those of \
+--validation, --test and --predict have a column for each of its rows.")]
+#[command(mut_arg("allow_missing", |flag| flag.hide(true)))]
 pub struct Classify {
     /// The rows, to be split into training, validation and test rows
     #[arg(value_name = "DATA", required_unless_present = "train", conflicts_with_all = ["train", "test", "validation"])]
     pub data: Vec<PathBuf>,
     /// Rows to learn from, instead of DATA
-    #[arg(long, value_name = "DATA", requires = "test")]
+    #[arg(long, value_name = "DATA")]
     pub train: Option<PathBuf>,
     /// Rows to choose settings by [default: a share of the training rows]
     #[arg(long, value_name = "DATA", requires = "train")]
     pub validation: Option<PathBuf>,
+    /// Their labels, one per row, where those are in a file of their own; --labels-file has the training rows'
+    #[arg(long, value_name = "FILE", requires = "validation")]
+    pub validation_labels: Option<PathBuf>,
     /// Rows to measure the result on
     #[arg(long, value_name = "DATA", requires = "train")]
     pub test: Option<PathBuf>,
+    /// Their labels
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub test_labels: Option<PathBuf>,
+    /// Rows whose classes are not known: --output gets the predictions of these
+    #[arg(long, value_name = "DATA", requires = "output")]
+    pub predict: Option<PathBuf>,
     /// Share of the training rows to choose settings by, with --train and without --validation [default: 0.2]
     #[arg(long, value_name = "X", requires = "train", conflicts_with = "validation")]
     pub validation_share: Option<f64>,
@@ -43,7 +54,7 @@ pub struct Classify {
     /// svm, kernel-svm: prices of errors to try [default: 0.001 to 1000; for kernel-svm 0.1,1,10,100]
     #[arg(long, value_name = "C,C,...", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
     pub c: Option<Vec<f64>>,
-    /// kernel-svm: rbf, pck, linear, polynomial, cosine or precomputed [default: rbf]
+    /// kernel-svm: rbf, pck, linear, polynomial, cosine, a sum such as 0.5*pck+rbf, or precomputed [default: rbf]
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// kernel-svm: a kernel matrix of all rows of DATA (npy, csv, parquet) instead
@@ -64,7 +75,7 @@ pub struct Classify {
     /// svm, kernel-svm: the most steps [default: 1000 for each class; for kernel-svm 10000000 for each pair]
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<usize>,
-    /// Write the class and the prediction of every test row, as csv
+    /// Write the class and the prediction of every test row, or the predictions of --predict, as csv
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Seed of everything random [default: the model's, or 7]

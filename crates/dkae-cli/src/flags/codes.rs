@@ -46,6 +46,7 @@ Examples:
 Noise is added, and errors are measured, in the units the network sees: after the model's own scaling.")]
 #[command(mut_arg("data", |data| data.help("The rows to clean")))]
 #[command(mut_arg("output", |output| output.help("Where to write the cleaned rows: npy, csv, tsv or parquet")))]
+#[command(mut_arg("allow_missing", |flag| flag.hide(true)))]
 pub struct Denoise {
     #[command(flatten)]
     pub files: ModelFiles,
@@ -72,6 +73,7 @@ Examples:
   dkae walk my.dkae images.idx --clusters 10 --pairs 3 -o walk.npy --figure walk.svg")]
 #[command(mut_arg("data", |data| data.help("The rows to walk between")))]
 #[command(mut_arg("output", |output| output.help("Where to write the decoded steps, one per row: npy, csv, tsv or parquet")))]
+#[command(mut_arg("allow_missing", |flag| flag.hide(true)))]
 pub struct Walk {
     #[command(flatten)]
     pub files: ModelFiles,
@@ -107,6 +109,7 @@ Examples:
   dkae cluster my.dkae rows.npy --clusters 20 -o clusters.npy")]
 #[command(mut_arg("data", |data| data.help("The rows to cluster")))]
 #[command(mut_arg("output", |output| output.help("Where to write the cluster of each row, counted from 0: npy, csv, tsv or parquet")))]
+#[command(mut_arg("allow_missing", |flag| flag.hide(true)))]
 pub struct Cluster {
     #[command(flatten)]
     pub files: ModelFiles,

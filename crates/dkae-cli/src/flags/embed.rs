@@ -26,6 +26,7 @@ file of --on has a row of kernel values to the rows of DATA for each new row.
 The way back of --reconstruct is exact for pca. For the others it is a kernel ridge regression from coordinates to rows, fitted \
 on four fifths of the rows (5000 at most); its width and ridge are those with the least error on the rest. Errors are measured \
 after scaling.")]
+#[command(mut_arg("prior", |prior| prior.hide(true)))]
 pub struct Embed {
     /// The rows; several files of the same kind are put one after another
     #[arg(value_name = "DATA", required = true)]

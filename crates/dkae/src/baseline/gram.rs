@@ -9,14 +9,14 @@
 //! in the order of the rounds, whatever the number of threads.
 
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::math::{gemm, threads};
 use crate::progress::Progress;
-use crate::{Error, Result};
 
 /// Rows per block: a tile of 2 MB, which a core's own cache holds between its two uses; a multiple of 64, the rows of a
 /// product that AVX-512 takes at a time.
@@ -31,10 +31,15 @@ pub struct Gram<'a> {
     tile: &'a Tile<'a>,
     /// Pairs of blocks; in one round no block appears twice.
     rounds: Vec<Vec<(usize, usize)>>,
-    /// One place for each tile that may be kept, in the order of the rounds.
-    kept: Vec<OnceLock<Array2<f32>>>,
     blocks: Vec<Range<usize>>,
+    /// Places for tiles, in the order of the rounds. One allocation: as many small ones they would leave gaps between them.
+    kept: Vec<f32>,
+    /// Whether the tile of a place has been computed.
+    computed: Vec<bool>,
 }
+
+/// Entries of a tile.
+const TILE: usize = BLOCK * BLOCK;
 
 impl<'a> Gram<'a> {
     /// The kernel matrix of `n` rows, with at most `cache_mb` megabytes (10^6 bytes) of kept tiles.
@@ -42,17 +47,18 @@ impl<'a> Gram<'a> {
         let blocks: Vec<_> = (0..n).step_by(BLOCK).map(|i| i..(i + BLOCK).min(n)).collect();
         let rounds = tournament(blocks.len());
         let tiles: usize = rounds.iter().map(Vec::len).sum();
-        let fit = cache_mb.saturating_mul(1_000_000) / (4 * BLOCK * BLOCK);
-        Self { n, tile, rounds, kept: (0..tiles.min(fit)).map(|_| OnceLock::new()).collect(), blocks }
+        let fit = (cache_mb.saturating_mul(1_000_000) / (size_of::<f32>() * TILE)).min(tiles);
+        Self { n, tile, rounds, blocks, kept: vec![0.0; fit * TILE], computed: vec![false; fit] }
     }
 
     /// `P V`; the products are f32, the sums over blocks f64.
-    pub fn times(&self, v: ArrayView2<f64>, progress: &dyn Progress) -> Result<Array2<f64>> {
-        assert_eq!(v.nrows(), self.n, "rows of the vectors");
+    pub fn times(&mut self, v: ArrayView2<f64>, progress: &dyn Progress) -> Result<Array2<f64>> {
+        let Self { n, tile, rounds, blocks, kept, computed } = self;
+        assert_eq!(v.nrows(), *n, "rows of the vectors");
         let columns = v.ncols();
         let v = v.mapv(|v| v as f32);
-        let part = |i: usize| v.slice(s![self.blocks[i].clone(), ..]);
-        let mut out = Array2::zeros((self.n, columns));
+        let part = |i: usize| v.slice(s![blocks[i].clone(), ..]);
+        let mut out = Array2::zeros((*n, columns));
         let sums: Vec<Mutex<ArrayViewMut2<f64>>> = out.axis_chunks_iter_mut(Axis(0), BLOCK).map(Mutex::new).collect();
         let add = |i: usize, tile: ArrayView2<f32>, v: ArrayView2<f32>| {
             // Contiguous along the many rows, which is how the product is fastest.
@@ -62,38 +68,30 @@ impl<'a> Gram<'a> {
             let mut sum = sums[i].lock().unwrap_or_else(PoisonError::into_inner);
             Zip::from(&mut *sum).and(&product).for_each(|s, &p| *s += f64::from(p));
         };
-        let mut first = 0;
-        for round in &self.rounds {
-            if progress.stop() {
-                return Err(Error::Interrupted);
-            }
-            threads::run(|| {
-                round.par_iter().enumerate().try_for_each(|(k, &(i, j))| {
-                    let place = self.kept.get(first + k);
-                    let computed;
-                    let tile = match place.and_then(OnceLock::get) {
-                        Some(kept) => kept.view(),
-                        None => {
-                            let (rows, columns) = (self.blocks[i].clone(), self.blocks[j].clone());
-                            let mut fresh = Array2::zeros((rows.len(), columns.len()));
-                            (self.tile)(rows, columns, fresh.view_mut())?;
-                            match place {
-                                Some(place) => place.get_or_init(|| fresh).view(),
-                                None => {
-                                    computed = fresh;
-                                    computed.view()
-                                }
-                            }
-                        }
-                    };
-                    add(i, tile, part(j));
-                    if i != j {
-                        add(j, tile.t(), part(i));
-                    }
-                    Ok(())
-                })
-            })?;
-            first += round.len();
+        let mut places = kept.chunks_mut(TILE).zip(computed);
+        for round in rounds {
+            progress.check()?;
+            let places: Vec<_> = round.iter().map(|_| places.next()).collect();
+            let meet = |(&(i, j), place): (&(usize, usize), Option<(&mut [f32], &mut bool)>)| {
+                let shape = (blocks[i].len(), blocks[j].len());
+                let (mut own, mut done) = (Vec::new(), false);
+                let (values, done) = place.unwrap_or_else(|| {
+                    own.resize(shape.0 * shape.1, 0.0);
+                    (&mut own, &mut done)
+                });
+                let mut values = ArrayViewMut2::from_shape(shape, &mut values[..shape.0 * shape.1])
+                    .expect("a tile has at most BLOCK rows and columns");
+                if !*done {
+                    tile(blocks[i].clone(), blocks[j].clone(), values.view_mut())?;
+                    *done = true;
+                }
+                add(i, values.view(), part(j));
+                if i != j {
+                    add(j, values.t(), part(i));
+                }
+                Ok(())
+            };
+            threads::run(|| round.par_iter().zip(places).try_for_each(meet))?;
         }
         drop(sums);
         Ok(out)
@@ -121,6 +119,7 @@ fn tournament(count: usize) -> Vec<Vec<(usize, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use crate::fixture::{Impatient, refused};
     use crate::progress::Silent;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -159,7 +158,7 @@ mod tests {
         let mut results = Vec::new();
         // Four blocks, ten tiles of up to 1.98 MB: none kept, four kept, all kept.
         for (cache_mb, second_pass) in [(0, 10), (8, 6), (100, 0)] {
-            let gram = Gram::new(n, cache_mb, &tile);
+            let mut gram = Gram::new(n, cache_mb, &tile);
             calls.store(0, Relaxed);
             gram.times(v.view(), &Silent).unwrap();
             assert_eq!(calls.swap(0, Relaxed), 10);

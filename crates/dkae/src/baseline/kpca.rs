@@ -111,6 +111,11 @@ pub struct PckKpca {
 /// An eigenvalue below this part of the largest is rounding: the kernel is known to f32 only.
 pub(super) const NOTHING: f64 = 1e-6;
 
+/// The mean row.
+fn mean(x: ArrayView2<f64>) -> Array1<f64> {
+    x.sum_axis(Axis(0)) / x.nrows() as f64
+}
+
 /// `v / sqrt(lambda)`, zero where lambda is.
 fn alphas(values: &Array1<f64>, vectors: &Array2<f64>) -> Array2<f64> {
     vectors * &values.mapv(|v| if v > 0.0 { 1.0 / v.sqrt() } else { 0.0 })
@@ -132,7 +137,7 @@ impl Kpca {
             prior.block(&rows.collect::<Vec<_>>(), &columns.collect::<Vec<_>>(), out);
             Ok(())
         };
-        let gram = Gram::new(prior.len(), self.cache_mb, &tile);
+        let mut gram = Gram::new(prior.len(), self.cache_mb, &tile);
         self.eigenpairs(prior.len(), progress, |v| gram.times(v, progress))
     }
 
@@ -165,7 +170,7 @@ impl Kpca {
         &self,
         n: usize,
         progress: &dyn Progress,
-        apply: impl Fn(ArrayView2<f64>) -> Result<Array2<f64>>,
+        mut apply: impl FnMut(ArrayView2<f64>) -> Result<Array2<f64>>,
     ) -> Result<Spectrum> {
         check::components(self.components, n, "the number of rows")?;
         let mut means = None;
@@ -175,18 +180,17 @@ impl Kpca {
         let found = eigen::leading(n, self.components, &search, progress, |v| {
             progress.check()?;
             let w = if self.centred {
-                let v = &v - &v.sum_axis(Axis(0)).mapv(|s| s / n as f64);
-                let mut w = if means.is_none() {
-                    // The mean row of K rides along with the first product.
-                    let ones = Array2::from_elem((n, 1), 1.0 / n as f64);
-                    let both = ndarray::concatenate![Axis(1), v, ones];
-                    let w = apply(both.view())?;
-                    means = Some(w.column(v.ncols()).to_owned());
-                    w.slice(s![.., ..v.ncols()]).to_owned()
-                } else {
-                    apply(v.view())?
-                };
-                w -= &w.sum_axis(Axis(0)).mapv(|s| s / n as f64);
+                // The mean row of K rides along with the first product.
+                let (width, more) = (v.ncols(), usize::from(means.is_none()));
+                let mut both = Array2::from_elem((n, width + more), 1.0 / n as f64);
+                both.slice_mut(s![.., ..width]).assign(&v);
+                both.slice_mut(s![.., ..width]).zip_mut_with(&mean(v), |v, m| *v -= m);
+                let mut w = apply(both.view())?;
+                drop(both);
+                means = means.take().or_else(|| Some(w.column(width).to_owned()));
+                w = w.slice_move(s![.., ..width]);
+                let mean = mean(w.view());
+                w -= &mean;
                 w
             } else {
                 apply(v)?

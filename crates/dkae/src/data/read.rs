@@ -55,6 +55,9 @@ pub struct ReadOptions {
     pub allow_missing: bool,
     /// The array with the rows in an npz file. Default: `x`, `X`, `data` or `arr_0`.
     pub array: Option<String>,
+    /// Columns named by `label`, `group` and `skip` need not be there, as in a file of new rows. Default: false.
+    #[serde(skip)]
+    pub may_lack_columns: bool,
     /// How many features svmlight rows have. Default: the largest index in the file.
     pub width: Option<usize>,
     /// The most bytes that sparse rows may take once made dense. Default: 2 GiB.
@@ -74,6 +77,7 @@ impl Default for ReadOptions {
             drop_label: None,
             allow_missing: false,
             array: None,
+            may_lack_columns: false,
             width: None,
             dense_limit: DENSE_LIMIT,
         }
@@ -230,10 +234,14 @@ impl Layout {
     /// Sorts `count` columns into label, group, left out, and features.
     pub fn new(path: &Path, options: &ReadOptions, count: usize, names: Option<&[String]>) -> Result<Self> {
         let resolve = |setting, column: &Column| column.resolve(setting, path, count, names);
-        let label = options.label.as_ref().map(|c| resolve("label", c)).transpose()?;
-        let group = options.group.as_ref().map(|c| resolve("group", c)).transpose()?;
+        let there = |column: &&Column| match column {
+            Column::Name(name) if options.may_lack_columns => names.is_some_and(|names| names.contains(name)),
+            _ => true,
+        };
+        let label = options.label.as_ref().filter(there).map(|c| resolve("label", c)).transpose()?;
+        let group = options.group.as_ref().filter(there).map(|c| resolve("group", c)).transpose()?;
         let mut feature = vec![true; count];
-        for column in &options.skip {
+        for column in options.skip.iter().filter(there) {
             feature[resolve("skip", column)?] = false;
             // A name can stand for several columns: the leaves of a nested one in Parquet.
             if let (Column::Name(name), Some(names)) = (column, names) {

@@ -1,17 +1,18 @@
-//! What the probabilistic cluster kernel costs in memory: a fixed amount, and a fixed amount per row. Each size is
-//! measured in a process of its own, because a process's peak never falls.
+//! What costs memory: the probabilistic cluster kernel a fixed amount, and a fixed amount per row; the kernel support
+//! vector machine what its cache may take. Each is measured in a process of its own, because a process's peak never falls.
 
 use std::process::Command;
 
+use dkae::baseline::svm::KernelSvm;
 use dkae::data::sample;
-use dkae::kernel::Pck;
+use dkae::kernel::{FittedRbf, Pck};
 use dkae::math::rng::{Purpose, stream};
 use ndarray::Array2;
 use rand::RngExt;
 
 const FEATURES: usize = 64;
 
-/// Peak memory in bytes of a test of this file in a process of its own, and the bytes that its posteriors take.
+/// The two numbers that a test of this file prints in a process of its own: its peak memory in bytes, and another.
 fn in_a_process(test: &str, variable: (&str, &str)) -> (f64, f64) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -88,4 +89,38 @@ fn memory_per_row_does_not_grow() {
     for growth in [per_row(small, middle), per_row(middle, large)] {
         assert!(growth < 1.3 * stored + 100.0, "{growth:.0} bytes a row, of which {stored:.0} are stored");
     }
+}
+
+/// Two classes of 4000 rows each: their kernel matrix would take 256 MB. Working sets of half of it and of a hundredth find the
+/// same machine, within what the cache may take.
+#[test]
+fn a_kernel_machine_takes_no_more_than_its_cache() {
+    if !std::path::Path::new("/proc/self/status").exists() {
+        println!("skipped: this system does not tell a process's peak memory");
+        return;
+    }
+    if let Ok(cache_mb) = std::env::var("DKAE_TEST_CACHE") {
+        let mut rng = stream(1, Purpose::Demo, 0, 0);
+        let x = Array2::from_shape_fn((8000, 4), |(i, _)| rng.random::<f32>() + 0.5 * (i % 2) as f32);
+        let labels: Vec<u32> = (0..8000).map(|i| i % 2).collect();
+        let before = peak();
+        let (svm, rbf) =
+            (KernelSvm { cache_mb: cache_mb.parse().unwrap(), ..KernelSvm::default() }, FittedRbf::of_sigma(0.5, 4));
+        let model = svm.fit(&rbf, x.view(), &labels).unwrap();
+        println!("measured: {} {}", peak() - before, model.support.rows.len());
+        return;
+    }
+    let [large, small] =
+        ["128", "3"].map(|mb| in_a_process("a_kernel_machine_takes_no_more_than_its_cache", ("DKAE_TEST_CACHE", mb)));
+    println!(
+        "{:.0} MB of 128, {:.0} MB of 3; {} and {} support vectors",
+        large.0 / 1e6,
+        small.0 / 1e6,
+        large.1,
+        small.1
+    );
+    // Beyond the cache: duals, gradients and the buffers of products.
+    assert!(large.0 < 128e6 + 12e6 && small.0 < 3e6 + 12e6, "{large:?} {small:?}");
+    assert!(large.0 > 20e6, "{large:?}: the cache is not used");
+    assert!((large.1 - small.1).abs() < 0.02 * large.1, "{large:?} {small:?}");
 }
