@@ -70,106 +70,117 @@ impl Fitted {
 }
 
 pub fn fit(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
-    let (components, seed) = (flags.components, flags.seed);
     match flags.method {
-        Embedding::Pca => {
-            let model = Pca { components, seed, ..Pca::default() }.fit_watched(x, progress)?;
-            let shares = model.explained_variance_ratio.to_vec();
-            let percent = |v: f64| format!("{:.1} %", 100.0 * v);
-            let lines = vec![
-                format!("principal components of {} rows", x.nrows()),
-                format!("share of the variance {}, together {}", list(&shares, percent), percent(shares.iter().sum())),
-            ];
-            let value = json!({
-                "method": "pca", "explained_variance": model.explained_variance.to_vec(),
-                "explained_variance_ratio": shares,
-            });
-            let (scores, map) = (model.transform(x)?, Map::BothWays(Box::new(model)));
-            Ok(Fitted { scores, map, lines, value, warnings: Vec::new() })
-        }
-        Embedding::Kpca => {
-            let usual = Kpca::default();
-            let tolerance = flags.eigen_tolerance.unwrap_or(usual.tolerance);
-            let kpca = Kpca { components, centred: !flags.uncentred, tolerance, seed, ..usual };
-            let mut warnings = Vec::new();
-            let (model, spectrum, kernel): (Box<dyn dkae::Embed>, Spectrum, String) = match spec {
-                // Through its posteriors: not even blocks of the kernel matrix are needed.
-                KernelSpec::Pck(settings) => {
-                    let pck = settings.fit_watched(x, progress)?;
-                    let kernel = pck.describe();
-                    let model = kpca.fit_pck(pck, x, progress)?;
-                    let spectrum = model.model.spectrum.clone();
-                    (Box::new(model), spectrum, kernel)
-                }
-                KernelSpec::Precomputed => {
-                    let (matrix, about) = Precomputed::watched(x.to_owned(), progress)?;
-                    warnings = about;
-                    let spectrum = kpca.fit_prior(&matrix, progress)?;
-                    (Box::new(spectrum.clone()), spectrum, spec.describe())
-                }
-                _ => {
-                    let fitted = spec.fit_watched(x, progress)?;
-                    let kernel = fitted.describe();
-                    let model = kpca.fit(fitted, x, progress)?;
-                    let spectrum = model.spectrum.clone();
-                    (Box::new(model), spectrum, kernel)
-                }
-            };
-            let name = if flags.uncentred { "kernel PCA, uncentred" } else { "kernel PCA" };
-            let mut fitted = spectral(name, x.nrows(), model, &spectrum);
-            fitted.lines.insert(1, kernel.clone());
-            fitted.warnings.extend(warnings);
-            fitted.value["method"] = json!("kpca");
-            fitted.value["centred"] = json!(!flags.uncentred);
-            fitted.value["kernel"] = json!(kernel);
-            Ok(fitted)
-        }
-        Embedding::Keca => {
-            let usual = Keca::default();
-            let candidates = flags.candidates.unwrap_or(usual.candidates.max(components.saturating_mul(2)));
-            let kernel = spec.fit_watched(x, progress)?;
-            let description = kernel.describe();
-            let tolerance = flags.eigen_tolerance.unwrap_or(usual.tolerance);
-            let keca = Keca { components, candidates, tolerance, seed, ..usual };
-            let model = keca.fit_kernel(kernel, x, progress)?;
-            let (spectrum, contributions) = (model.spectrum.clone(), model.contributions.to_vec());
-            let ranks: Vec<f64> = model.ranks.iter().map(|&r| (r + 1) as f64).collect();
-            let exact = model.exact;
-            let mut fitted = spectral("kernel entropy components", x.nrows(), Box::new(model), &spectrum);
-            fitted.lines.insert(1, description.clone());
-            fitted.lines.push(format!("entropy terms {}", list(&contributions, number)));
-            fitted.lines.push(format!("places by eigenvalue {}", list(&ranks, |r| r.to_string())));
-            if !exact {
-                let advice = "eigenpairs beyond the candidates may contribute more; raise --candidates to be sure";
-                fitted.warnings.push(advice.into());
-            }
-            fitted.value["method"] = json!("keca");
-            fitted.value["kernel"] = json!(description);
-            fitted.value["contributions"] = json!(contributions);
-            fitted.value["exact"] = json!(exact);
-            Ok(fitted)
-        }
-        Embedding::Isomap => {
-            let usual = Isomap::default();
-            let neighbours = flags.neighbours.unwrap_or(usual.neighbours);
-            let landmarks = flags.landmarks.unwrap_or(usual.landmarks);
-            let model = Isomap { components, neighbours, landmarks, seed }.fit(x, progress)?;
-            let (spectrum, scores, pieces) = (model.spectrum.clone(), model.scores.clone(), model.pieces);
-            let mut fitted = spectral("ISOMAP", x.nrows(), Box::new(model), &spectrum);
-            fitted.scores = scores;
-            if pieces > 1 {
-                let message = format!(
-                    "with {neighbours} neighbours the rows fall into {pieces} pieces, which were linked where they are \
-                     closest; raise --neighbours for a graph in one piece"
-                );
-                fitted.warnings.push(message);
-            }
-            fitted.value["method"] = json!("isomap");
-            fitted.value["neighbours"] = json!(neighbours);
-            fitted.value["pieces"] = json!(pieces);
-            Ok(fitted)
-        }
+        Embedding::Pca => pca(flags, x, progress),
+        Embedding::Kpca => kpca(flags, spec, x, progress),
+        Embedding::Keca => keca(flags, spec, x, progress),
+        Embedding::Isomap => isomap(flags, x, progress),
     }
+}
+
+fn pca(flags: &Embed, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
+    let (components, seed) = (flags.components, flags.seed);
+    let model = Pca { components, seed, ..Pca::default() }.fit_watched(x, progress)?;
+    let shares = model.explained_variance_ratio.to_vec();
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    let lines = vec![
+        format!("principal components of {} rows", x.nrows()),
+        format!("share of the variance {}, together {}", list(&shares, percent), percent(shares.iter().sum())),
+    ];
+    let value = json!({
+        "method": "pca", "explained_variance": model.explained_variance.to_vec(),
+        "explained_variance_ratio": shares,
+    });
+    let (scores, map) = (model.transform(x)?, Map::BothWays(Box::new(model)));
+    Ok(Fitted { scores, map, lines, value, warnings: Vec::new() })
+}
+
+fn kpca(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
+    let (components, seed) = (flags.components, flags.seed);
+    let usual = Kpca::default();
+    let tolerance = flags.eigen_tolerance.unwrap_or(usual.tolerance);
+    let kpca = Kpca { components, centred: !flags.uncentred, tolerance, seed, ..usual };
+    let mut warnings = Vec::new();
+    let (model, spectrum, kernel): (Box<dyn dkae::Embed>, Spectrum, String) = match spec {
+        // Through its posteriors: not even blocks of the kernel matrix are needed.
+        KernelSpec::Pck(settings) => {
+            let pck = settings.fit_watched(x, progress)?;
+            let kernel = pck.describe();
+            let model = kpca.fit_pck(pck, x, progress)?;
+            let spectrum = model.model.spectrum.clone();
+            (Box::new(model), spectrum, kernel)
+        }
+        KernelSpec::Precomputed => {
+            let (matrix, about) = Precomputed::watched(x.to_owned(), progress)?;
+            warnings = about;
+            let spectrum = kpca.fit_prior(&matrix, progress)?;
+            (Box::new(spectrum.clone()), spectrum, spec.describe())
+        }
+        _ => {
+            let fitted = spec.fit_watched(x, progress)?;
+            let kernel = fitted.describe();
+            let model = kpca.fit(fitted, x, progress)?;
+            let spectrum = model.spectrum.clone();
+            (Box::new(model), spectrum, kernel)
+        }
+    };
+    let name = if flags.uncentred { "kernel PCA, uncentred" } else { "kernel PCA" };
+    let mut fitted = spectral(name, x.nrows(), model, &spectrum);
+    fitted.lines.insert(1, kernel.clone());
+    fitted.warnings.extend(warnings);
+    fitted.value["method"] = json!("kpca");
+    fitted.value["centred"] = json!(!flags.uncentred);
+    fitted.value["kernel"] = json!(kernel);
+    Ok(fitted)
+}
+
+fn keca(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
+    let (components, seed) = (flags.components, flags.seed);
+    let usual = Keca::default();
+    let candidates = flags.candidates.unwrap_or(usual.candidates.max(components.saturating_mul(2)));
+    let kernel = spec.fit_watched(x, progress)?;
+    let description = kernel.describe();
+    let tolerance = flags.eigen_tolerance.unwrap_or(usual.tolerance);
+    let keca = Keca { components, candidates, tolerance, seed, ..usual };
+    let model = keca.fit_kernel(kernel, x, progress)?;
+    let (spectrum, contributions) = (model.spectrum.clone(), model.contributions.to_vec());
+    let ranks: Vec<f64> = model.ranks.iter().map(|&r| (r + 1) as f64).collect();
+    let exact = model.exact;
+    let mut fitted = spectral("kernel entropy components", x.nrows(), Box::new(model), &spectrum);
+    fitted.lines.insert(1, description.clone());
+    fitted.lines.push(format!("entropy terms {}", list(&contributions, number)));
+    fitted.lines.push(format!("places by eigenvalue {}", list(&ranks, |r| r.to_string())));
+    if !exact {
+        let advice = "eigenpairs beyond the candidates may contribute more; raise --candidates to be sure";
+        fitted.warnings.push(advice.into());
+    }
+    fitted.value["method"] = json!("keca");
+    fitted.value["kernel"] = json!(description);
+    fitted.value["contributions"] = json!(contributions);
+    fitted.value["exact"] = json!(exact);
+    Ok(fitted)
+}
+
+fn isomap(flags: &Embed, x: ArrayView2<f32>, progress: &dyn Progress) -> Result<Fitted> {
+    let (components, seed) = (flags.components, flags.seed);
+    let usual = Isomap::default();
+    let neighbours = flags.neighbours.unwrap_or(usual.neighbours);
+    let landmarks = flags.landmarks.unwrap_or(usual.landmarks);
+    let model = Isomap { components, neighbours, landmarks, seed }.fit(x, progress)?;
+    let (spectrum, scores, pieces) = (model.spectrum.clone(), model.scores.clone(), model.pieces);
+    let mut fitted = spectral("ISOMAP", x.nrows(), Box::new(model), &spectrum);
+    fitted.scores = scores;
+    if pieces > 1 {
+        let message = format!(
+            "with {neighbours} neighbours the rows fall into {pieces} pieces, which were linked where they are \
+             closest; raise --neighbours for a graph in one piece"
+        );
+        fitted.warnings.push(message);
+    }
+    fitted.value["method"] = json!("isomap");
+    fitted.value["neighbours"] = json!(neighbours);
+    fitted.value["pieces"] = json!(pieces);
+    Ok(fitted)
 }
 
 /// What the methods that find eigenpairs have in common.

@@ -48,27 +48,29 @@ impl KernelFlags {
     /// A flag of another kernel would have no effect, which nobody means.
     fn refuse_idle(&self, spec: &KernelSpec) -> Result<()> {
         let has = |kind: fn(&KernelSpec) -> bool| kernels(spec).into_iter().any(kind) && self.prior.is_none();
-        let pck = has(|spec| matches!(spec, KernelSpec::Pck(_)));
-        let rbf = has(|spec| matches!(spec, KernelSpec::Rbf(_)));
-        let polynomial = has(|spec| matches!(spec, KernelSpec::Polynomial(_)));
-        let idle = [
-            ("restarts", self.restarts.is_some() && !pck, "pck"),
-            ("max-components", self.max_components.is_some() && !pck, "pck"),
-            ("subset", self.subset.is_some() && !pck, "pck"),
-            ("covariance", self.covariance.is_some() && !pck, "pck"),
-            ("floor", self.floor.is_some() && !pck, "pck"),
-            ("start", self.start.is_some() && !pck, "pck"),
-            ("tolerance", self.tolerance.is_some() && !pck, "pck"),
-            ("max-iterations", self.max_iterations.is_some() && !pck, "pck"),
-            ("rbf-width", self.rbf_width.is_some() && !rbf, "rbf"),
-            ("degree", self.degree.is_some() && !polynomial, "polynomial"),
-            ("gamma", self.gamma.is_some() && !polynomial, "polynomial"),
-            ("offset", self.offset.is_some() && !polynomial, "polynomial"),
+        let pck = [
+            ("restarts", self.restarts.is_some()),
+            ("max-components", self.max_components.is_some()),
+            ("subset", self.subset.is_some()),
+            ("covariance", self.covariance.is_some()),
+            ("floor", self.floor.is_some()),
+            ("start", self.start.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+            ("max-iterations", self.max_iterations.is_some()),
         ];
-        match idle.into_iter().find(|(_, given, _)| *given) {
-            Some((flag, _, kernel)) => Err(Error::setting(flag, format!("is a setting of --kernel {kernel}")).into()),
-            None => Ok(()),
+        let polynomial =
+            [("degree", self.degree.is_some()), ("gamma", self.gamma.is_some()), ("offset", self.offset.is_some())];
+        let of_kinds = [
+            ("pck", has(|spec| matches!(spec, KernelSpec::Pck(_))), &pck[..]),
+            ("rbf", has(|spec| matches!(spec, KernelSpec::Rbf(_))), &[("rbf-width", self.rbf_width.is_some())]),
+            ("polynomial", has(|spec| matches!(spec, KernelSpec::Polynomial(_))), &polynomial),
+        ];
+        for (kernel, _, flags) in of_kinds.into_iter().filter(|(_, there, _)| !there) {
+            if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
+                return Err(Error::setting(flag, format!("is a setting of --kernel {kernel}")).into());
+            }
         }
+        Ok(())
     }
 }
 
