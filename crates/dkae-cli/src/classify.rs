@@ -80,22 +80,25 @@ pub fn run(flags: &Classify, screen: Screen) -> Result<(String, Value)> {
     let kernels = kernels(flags, recipe.seed)?;
     let by = model.as_ref().map(|(path, model)| (*path, model));
     let given = Given::read(flags, by, &recipe, screen)?;
-    let Given { rows, split } = &given;
-    let file = flags.train.as_ref().unwrap_or_else(|| &flags.data[0]);
-    let Some(labels) = rows.labels.clone() else {
-        let file = file.display();
-        let message = format!("{file}: the rows have no classes to learn; name their column, or give --labels-file");
-        return Err(Error::setting("label", message).into());
-    };
+    let Given { rows, split, numbers: test_rows } = &given;
+    let labels = rows.labels.clone().expect("rows without classes are refused as they are read");
     let pointless = split.test.is_empty() && flags.predict.is_none();
     if pointless || split.validation.is_empty() && trials(flags) > 1 {
-        return Err(Error::setting("split", "leaves no rows to choose settings by or none to test on").into());
+        let flag = if flags.train.is_some() { "train" } else { "split" };
+        return Err(Error::setting(flag, "leaves no rows to choose settings by or none to test on").into());
+    }
+    if let (Some((path, model)), None) = (&model, &flags.train)
+        && model.about().rows != split.train.len()
+    {
+        let (path, learned, drawn) = (path.display(), model.about().rows, split.train.len());
+        screen::warn(format!(
+            "{path} was trained on {learned} rows, but {drawn} are drawn to learn from here: with other rows, or another split, \
+             than in its fit, test rows may be rows that it was trained on"
+        ));
     }
     let numbers = [&split.train, &split.validation, &split.test].map(|part| labels.select(part).index);
-    check_classes(flags, file, &labels, &numbers)?;
-    // Numbered as in their file: test rows from a file of their own stand last in the table.
-    let before = if flags.test.is_some() { rows.len() - split.test.len() } else { 0 };
-    let test_rows: Vec<usize> = split.test.iter().map(|i| i - before).collect();
+    check_classes(flags, flags.train.as_ref().unwrap_or_else(|| &flags.data[0]), &labels, &numbers)?;
+    let test_rows = test_rows.clone();
     let (x, matrix) = given.prepare(flags, by, &recipe, screen)?;
     let [n, m, k] = numbers.each_ref().map(Vec::len);
     let what = if matrix.is_some() { "kernel values" } else { "features" };
@@ -389,8 +392,10 @@ fn report(
     Ok((lines.join("\n"), value))
 }
 
+/// A wrong name is found out before the work rather than after it.
 fn check_output(path: &Path) -> Result<()> {
     if path.extension().is_some_and(|e| e == "csv") {
+        dkae::data::stream::create(path, 1, None)?;
         return Ok(());
     }
     Err(Error::setting("output", format!("{}: predictions are written as csv; name the file so", path.display()))

@@ -38,11 +38,7 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     };
     let pca: PcaModel = match &flags.fit {
         None => find(&codes)?,
-        Some(path) => {
-            // Flags about columns are about DATA first.
-            let options = ReadOptions { labels_file: None, may_lack_columns: true, ..options.clone() };
-            find(&encode(&model, prepared(path, &options)?.view(), screen)?)?
-        }
+        Some(path) => find(&encode(&model, prepared(path, &flags.reading.options_for_more())?.view(), screen)?)?,
     };
     let components = pca.components.nrows();
     let cleaned = by_blocks("decoding", codes.view(), screen, |block| model.net().decode(pca.project(block)?.view()))?;

@@ -196,14 +196,11 @@ fn kernel(flags: &Embed) -> Result<KernelSpec> {
     };
     flags.kernel.apply(&mut spec)?;
     spec.check()?;
-    let refuse = |flag, why: &str| Err(Error::setting(flag, why).into());
-    match spec {
-        KernelSpec::Ideal => refuse("kernel", "the ideal kernel is made of labels: there is nothing to embed rows by"),
-        KernelSpec::Precomputed if flags.method == Embedding::Keca => {
-            refuse("kernel", "entropy components need a kernel with a formula; give the rows and one of the others")
-        }
-        spec => Ok(spec.with_seed(flags.seed)),
+    if spec == KernelSpec::Ideal {
+        let message = "the ideal kernel is made of labels: there is nothing to embed rows by";
+        return Err(Error::setting("kernel", message).into());
     }
+    Ok(spec.with_seed(flags.seed))
 }
 
 /// The rows of another file, which must be of the same kind, and where they are.
@@ -215,8 +212,7 @@ fn read_new(
     flags: &Embed,
     screen: Screen,
 ) -> Result<Embedded> {
-    // A file of labels belongs to DATA. New rows often have no class.
-    let options = ReadOptions { labels_file: None, may_lack_columns: true, ..flags.reading.options() };
+    let options = flags.reading.options_for_more();
     let who = format!("{} has", flags.data[0].display());
     let like = Like {
         who,

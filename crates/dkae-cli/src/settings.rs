@@ -45,6 +45,12 @@ impl Reading {
         options
     }
 
+    /// The same for a file of further rows: labels in a file of their own, and a label to leave out, are those of the first;
+    /// classes, and columns that are left out, need not be there.
+    pub fn options_for_more(&self) -> ReadOptions {
+        ReadOptions { labels_file: None, drop_label: None, may_lack_columns: true, ..self.options() }
+    }
+
     fn apply(&self, options: &mut ReadOptions) {
         let Reading {
             format,

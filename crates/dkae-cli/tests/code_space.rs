@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{blurred, clouds, done, refused, run, stderr};
 use dkae::baseline::svm::choose::{self, PRICES, Part, Tried};
 use dkae::baseline::svm::{KernelSvm, LinearSvm};
-use dkae::code::Pca;
+use dkae::code::{KMeans, Pca};
 use dkae::data::Table;
 use dkae::data::read::{ReadOptions, read};
 use dkae::data::split::Split;
@@ -112,20 +112,19 @@ fn a_walk_goes_from_one_reconstruction_to_the_other() {
     for (step, row) in [(0, 4), (6, 11)] {
         assert!((&walk.row(step) - &again.row(row)).iter().all(|d| d.abs() < 1e-4), "step {step}");
     }
-    // Between clusters: as many walks as pairs, whose ends are decoded centroids, close to the classes' means.
+    // Between clusters: as many walks as pairs, from decoded centroid to decoded centroid.
     let value = json(path, "walk m.dkae clouds.csv --label kind --clusters 3 --pairs 3 --steps 5 -o walks.npy");
     assert_eq!((value["rows"].as_u64(), value["walks"].as_array().map(Vec::len)), (Some(15), Some(3)));
     let walks = rows(path, "walks.npy");
-    let x = table(path, "clouds.csv").x;
-    let mean = |class: usize| {
-        let own: Vec<usize> = (class..300).step_by(3).collect();
-        x.select(Axis(0), &own).mean_axis(Axis(0)).unwrap()
-    };
-    let means = [mean(0), mean(1), mean(2)];
-    for end in [0, 4, 5, 9, 10, 14] {
-        let gap = |m: &ndarray::Array1<f32>| (&walks.row(end) - m).mapv(|d| d * d).mean().unwrap();
-        let nearest = means.iter().map(gap).fold(f32::INFINITY, f32::min);
-        assert!(nearest < 0.2, "end {end}: {nearest}");
+    let model = Model::load(path.join("m.dkae")).unwrap();
+    let codes = model.encode(table(path, "clouds.csv").x.view()).unwrap();
+    let centroids = KMeans { clusters: 3, seed: 7, ..KMeans::default() }.fit(codes.view(), &Silent).unwrap().centroids;
+    for (number, name) in value["walks"].as_array().unwrap().iter().enumerate() {
+        let ends: Vec<usize> = name.as_str().unwrap().split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert_ne!(ends[0], ends[1], "{name}");
+        let codes = dkae::code::walk(centroids.row(ends[0]), centroids.row(ends[1]), 5).unwrap();
+        let gap = &walks.slice(ndarray::s![5 * number..5 * number + 5, ..]) - &model.decode(codes.view()).unwrap();
+        assert!(gap.iter().all(|d| d.abs() < 1e-4), "{name}: {gap}");
     }
 }
 
@@ -434,16 +433,18 @@ fn rows_without_classes_are_told_theirs() {
     write("known-rows.csv", with_head(1..201).iter().map(bare).collect());
     write("known-kinds.txt", lines[1..201].iter().map(kind).collect());
     write("new-kinds.txt", lines[201..301].iter().map(kind).collect());
+    write("known-kinds-100.txt", lines[1..101].iter().map(kind).collect());
     done(path, "kernel blurred.csv --label kind --kernel rbf --rbf-width 50% -o p.npy");
     let matrix = rows(path, "p.npy");
-    for (name, range) in [("known.npy", 0..200), ("new.npy", 200..300)] {
-        let part = matrix.slice(ndarray::s![range, ..200]).to_owned();
-        dkae::data::stream::create(&path.join(name), 200, None)
-            .and_then(|mut sink| {
-                sink.write(part.view())?;
-                sink.finish()
-            })
-            .unwrap();
+    let x = table(path, "blurred.csv").x;
+    let written = [
+        ("known.npy", matrix.slice(ndarray::s![..200, ..200])),
+        ("new.npy", matrix.slice(ndarray::s![200.., ..200])),
+        ("bare.npy", x.slice(ndarray::s![200.., ..])),
+    ];
+    for (name, part) in written {
+        let mut sink = dkae::data::stream::create(&path.join(name), part.ncols(), None).unwrap();
+        sink.write(part).and_then(|()| sink.finish()).unwrap();
     }
     let column = |name: &str, head: &str| {
         let text = std::fs::read_to_string(path.join(name)).unwrap();
@@ -476,6 +477,34 @@ fn rows_without_classes_are_told_theirs() {
         assert_eq!((&both["accuracy"], &both["predicted"]), (&tested["accuracy"], &told["predicted"]), "{train}");
         assert_eq!(column("both.csv", "predicted"), column("told.csv", "predicted"), "{train}");
     }
+    // Labels in a file count instead of a column, for each file by itself; a column that is left out may be missing.
+    done(path, "classify --train known.csv --label kind --test bare.csv --test-labels new-kinds.txt -o a.csv");
+    done(path, "classify --train known.csv --label kind --test new.csv -o b.csv");
+    assert_eq!(column("a.csv", "predicted"), column("b.csv", "predicted"));
+    assert_eq!(column("a.csv", "class"), column("b.csv", "class"));
+    let validated =
+        |file: &str| json(path, &format!("classify {labelled} --validation {file} --predict bare.csv -o c.csv"));
+    let tried = validated("bare.csv --validation-labels new-kinds.txt")["tried"].clone();
+    assert_eq!(tried, validated("new.csv --validation-labels new-kinds.txt")["tried"]);
+    assert_eq!(tried, validated("new.csv")["tried"]);
+    assert_ne!(tried, validated("new.csv --validation-labels known-kinds-100.txt")["tried"]);
+    // New rows in another format have no columns to choose from, and those by place are missing in a file of features alone.
+    let places = lines[0].split(',').count();
+    for (label, new) in [("kind".to_owned(), "bare.npy"), (places.to_string(), "bare.csv"), ("last".into(), "bare.csv")]
+    {
+        done(path, &format!("classify --train known.csv --label {label} --predict {new} -o d.csv"));
+        assert_eq!(column("d.csv", "predicted"), column("b.csv", "predicted"), "{label} {new}");
+    }
+    // Rows that are left out are counted: a line names the row of the file.
+    let written: Vec<String> = with_head(201..301).iter().map(kind).skip(1).collect();
+    for files in ["--train known.csv --test new.csv", "new.csv"] {
+        done(path, &format!("classify {files} --label kind --drop-label red -o e.csv"));
+        for (row, class) in column("e.csv", "row").iter().zip(column("e.csv", "class")) {
+            assert_eq!(written[row.parse::<usize>().unwrap()], class, "{files}: row {row}");
+        }
+    }
+    let warned = stderr(&run(path, "classify new.csv --label kind --model m.dkae"));
+    assert!(warned.contains("was trained on 210 rows, but 70 are drawn"), "{warned}");
     let text = done(path, "classify blurred.csv --label kind --predict bare.csv -o told.csv");
     assert!(
         text.contains("accuracy on 45 test rows") && text.contains("the classes of 100 rows to told.csv"),

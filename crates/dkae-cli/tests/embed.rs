@@ -93,6 +93,11 @@ fn every_method_writes_what_the_library_computes_for_rows_of_the_fit_and_for_oth
     }
     let header = std::fs::read_to_string(path.join("new.csv")).unwrap();
     assert!(header.starts_with("component1,component2,component3\n"), "{header}");
+    // Entropy components of the matrix are those of the kernel.
+    done(path, "kernel a.csv --label kind --kernel rbf --rbf-width 50% -o p.npy");
+    done(path, "embed a.csv --label kind --components 3 --method keca --kernel rbf --rbf-width 50% -o by-rows.npy");
+    done(path, "embed p.npy --components 3 --method keca --kernel precomputed -o by-matrix.npy");
+    assert!(close(&rows(path, "by-rows.npy"), &rows(path, "by-matrix.npy")));
 }
 
 fn mse(a: &Array2<f32>, b: &Array2<f32>) -> f64 {

@@ -148,7 +148,7 @@ impl Plan {
             steps_two: steps(150, 1000),
             trial: 0.4,
             seeds: 3,
-            prices: vec![1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2],
+            prices: vec![1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2],
             kernel_prices: vec![0.1, 1.0, 10.0, 100.0],
             widths: vec![1.0, 0.6, 0.35, 0.2],
             search_rows: 4000,

@@ -38,8 +38,7 @@ fn child(rows: usize) {
 /// shades. Data, mixtures and posteriors together stay below 400 MB.
 #[test]
 fn the_papers_kernel_on_20000_rows_stays_below_400_mb() {
-    if !std::path::Path::new("/proc/self/status").exists() {
-        println!("skipped: this system does not tell a process's peak memory");
+    if !peak_is_known() {
         return;
     }
     if std::env::var("DKAE_TEST_PAPER").is_ok() {
@@ -58,6 +57,14 @@ fn the_papers_kernel_on_20000_rows_stays_below_400_mb() {
     assert!(peak < 400e6, "{peak}");
 }
 
+fn peak_is_known() -> bool {
+    let known = std::path::Path::new("/proc/self/status").exists();
+    if !known {
+        println!("skipped: this system does not tell a process's peak memory");
+    }
+    known
+}
+
 /// Peak memory of this process in bytes.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -67,8 +74,7 @@ fn peak() -> f64 {
 
 #[test]
 fn memory_per_row_does_not_grow() {
-    if !std::path::Path::new("/proc/self/status").exists() {
-        println!("skipped: this system does not tell a process's peak memory");
+    if !peak_is_known() {
         return;
     }
     if let Ok(rows) = std::env::var("DKAE_TEST_ROWS") {
@@ -91,12 +97,11 @@ fn memory_per_row_does_not_grow() {
     }
 }
 
-/// Two classes of 4000 rows each: their kernel matrix would take 256 MB. Working sets of half of it and of a hundredth find the
-/// same machine, within what the cache may take.
+/// Two classes of 4000 rows each: their kernel matrix would take 256 MB. A cache of half of that and one of a hundredth find the
+/// same machine.
 #[test]
 fn a_kernel_machine_takes_no_more_than_its_cache() {
-    if !std::path::Path::new("/proc/self/status").exists() {
-        println!("skipped: this system does not tell a process's peak memory");
+    if !peak_is_known() {
         return;
     }
     if let Ok(cache_mb) = std::env::var("DKAE_TEST_CACHE") {
@@ -107,20 +112,14 @@ fn a_kernel_machine_takes_no_more_than_its_cache() {
         let (svm, rbf) =
             (KernelSvm { cache_mb: cache_mb.parse().unwrap(), ..KernelSvm::default() }, FittedRbf::of_sigma(0.5, 4));
         let model = svm.fit(&rbf, x.view(), &labels).unwrap();
-        println!("measured: {} {}", peak() - before, model.support.rows.len());
+        println!("measured: {} {}", peak() - before, model.support.duals.mapv(f64::abs).sum());
         return;
     }
-    let [large, small] =
-        ["128", "3"].map(|mb| in_a_process("a_kernel_machine_takes_no_more_than_its_cache", ("DKAE_TEST_CACHE", mb)));
-    println!(
-        "{:.0} MB of 128, {:.0} MB of 3; {} and {} support vectors",
-        large.0 / 1e6,
-        small.0 / 1e6,
-        large.1,
-        small.1
-    );
+    let test = "a_kernel_machine_takes_no_more_than_its_cache";
+    let [large, small] = ["128", "3"].map(|mb| in_a_process(test, ("DKAE_TEST_CACHE", mb)));
+    println!("{:.0} MB of 128, {:.0} MB of 3; duals {:.2} and {:.2}", large.0 / 1e6, small.0 / 1e6, large.1, small.1);
     // Beyond the cache: duals, gradients and the buffers of products.
     assert!(large.0 < 128e6 + 12e6 && small.0 < 3e6 + 12e6, "{large:?} {small:?}");
-    assert!(large.0 > 20e6, "{large:?}: the cache is not used");
-    assert!((large.1 - small.1).abs() < 0.02 * large.1, "{large:?} {small:?}");
+    assert!(large.0 > 50e6, "{large:?}: the cache is not used");
+    assert!((large.1 - small.1).abs() < 0.01 * large.1, "{large:?} {small:?}");
 }

@@ -30,6 +30,8 @@ type Named<'a> = (&'a Path, &'a Model);
 pub struct Given {
     pub rows: Table,
     pub split: Split,
+    /// The number of each test row in the file that it is from.
+    pub numbers: Vec<usize>,
 }
 
 impl Given {
@@ -38,46 +40,39 @@ impl Given {
             return Self::from_files(flags, model, train, recipe.seed, screen);
         }
         let rows = read_rows(model, &flags.data, &flags.reading.options(), screen)?;
+        if rows.labels.is_none() {
+            return Err(no_classes(&flags.data[0]));
+        }
         let split = recipe.split(rows.len(), rows.groups.as_deref())?;
-        Ok(Given { rows, split })
+        let numbers = split.test.iter().map(|&i| number(&rows, i)).collect();
+        Ok(Given { rows, split, numbers })
     }
 
     /// Training, validation and test rows from files of their own; classes are matched by name.
-    fn from_files(flags: &Classify, model: Option<Named>, train: &PathBuf, seed: u64, screen: Screen) -> Result<Self> {
-        let mut options = flags.reading.options();
-        let mut names: Option<Option<Vec<String>>> = None;
-        let mut read_next = |path: &PathBuf, labels: &Option<PathBuf>| -> Result<Table> {
-            options.labels_file.clone_from(labels);
-            let table = read_rows(model, std::slice::from_ref(path), &options, screen)?;
-            if table.labels.is_none() {
-                let message = format!(
-                    "{}: the rows have no classes; name their column, or give them a file: --labels-file for --train, \
-                     --validation-labels, --test-labels",
-                    path.display()
-                );
-                return Err(Error::setting("label", message).into());
+    fn from_files(flags: &Classify, model: Option<Named>, train: &Path, seed: u64, screen: Screen) -> Result<Self> {
+        let learn = read_rows(model, &[train.to_owned()], &flags.reading.options(), screen)?;
+        if learn.labels.is_none() {
+            return Err(no_classes(train));
+        }
+        let like = like(train, learn.x.ncols(), learn.names.as_deref());
+        let read_more = |path: &PathBuf, labels_file: &Option<PathBuf>| -> Result<Table> {
+            let mut options = ReadOptions { may_lack_columns: true, ..flags.reading.options() };
+            options.labels_file.clone_from(labels_file);
+            if labels_file.is_some() {
+                options.skip.extend(options.label.take());
             }
             // A sparse file of few rows may not mention the last features. What a model prepares has a width of its own.
-            if model.is_none() {
-                options.width = options.width.or(Some(table.x.ncols()));
+            options.width = options.width.or(model.is_none().then_some(like.width));
+            let table = read_rows(model, std::slice::from_ref(path), &options, screen)?;
+            if table.labels.is_none() {
+                return Err(no_classes(path));
             }
-            if options.width.is_some_and(|width| width != table.x.ncols()) && model.is_none() {
-                let (found, width) = (table.x.ncols(), options.width.unwrap_or(0));
-                let message =
-                    format!("{}: rows of {found} features, but the training rows have {width}", path.display());
-                return Err(Error::Data(message).into());
-            }
-            match &names {
-                None => names = Some(table.names.clone()),
-                Some(first) => {
-                    like(train, table.x.ncols(), first.as_deref()).check_names(path, table.names.as_deref())?
-                }
-            }
+            like.check_width(path, table.x.ncols(), "rows")?;
+            like.check_names(path, table.names.as_deref())?;
             Ok(table)
         };
-        let learn = read_next(train, &flags.reading.labels_file)?;
-        let choose = flags.validation.as_ref().map(|path| read_next(path, &flags.validation_labels)).transpose()?;
-        let measure = flags.test.as_ref().map(|path| read_next(path, &flags.test_labels)).transpose()?;
+        let choose = flags.validation.as_ref().map(|path| read_more(path, &flags.validation_labels)).transpose()?;
+        let measure = flags.test.as_ref().map(|path| read_more(path, &flags.test_labels)).transpose()?;
         let n = learn.len();
         let mut split = match &choose {
             Some(choose) => {
@@ -94,8 +89,9 @@ impl Given {
         };
         let before = n + choose.as_ref().map_or(0, Table::len);
         split.test = (before..before + measure.as_ref().map_or(0, Table::len)).collect();
+        let numbers = measure.iter().flat_map(|rows| (0..rows.len()).map(|i| number(rows, i))).collect();
         let tables: Vec<Table> = [Some(learn), choose, measure].into_iter().flatten().collect();
-        Ok(Given { rows: join(tables)?, split })
+        Ok(Given { rows: join(tables)?, split, numbers })
     }
 
     /// Training, validation and test rows as they are learned from: scaled, as codes, or as values of a kernel matrix, which
@@ -113,18 +109,11 @@ impl Given {
             Some((path, model)) => Like::model(path, model),
             None => like(first, self.rows.x.ncols(), names.as_deref()),
         };
-        let new = |make: &dyn Fn(Array2<f32>) -> dkae::Result<Array2<f32>>| match &flags.predict {
+        let new = |make: &dyn Fn(ArrayView2<f32>) -> dkae::Result<Array2<f32>>| match &flags.predict {
             None => Ok(None),
             Some(path) => {
-                // A file of labels belongs to other rows; columns are left out where the file has them.
-                let options = ReadOptions {
-                    labels_file: None,
-                    drop_label: None,
-                    may_lack_columns: true,
-                    ..flags.reading.options()
-                };
-                read_like(&like, std::slice::from_ref(path), &options, screen, |x| make(x.to_owned()))
-                    .map(|t| Some(t.x))
+                let (files, options) = (std::slice::from_ref(path), flags.reading.options_for_more());
+                read_like(&like, files, &options, screen, make).map(|table| Some(table.x))
             }
         };
         if by_matrix(flags) {
@@ -135,15 +124,15 @@ impl Given {
             let train = Array2::zeros((columns.len(), 0));
             return Ok(([train, validation, follow(test, asked)?], Some(matrix)));
         }
-        let Given { rows, split } = self;
+        let Given { rows, split, .. } = self;
         let Some((_, model)) = model else {
             let prepare = |progress: &dyn Progress| recipe.prepare_split(&Source::from(&rows), split, progress);
             let prepared = screen.watched("preparing the rows", prepare)?;
-            let asked = new(&|x| prepared.preparation.apply(x.view()))?;
+            let asked = new(&|x| prepared.preparation.apply(x))?;
             let [train, validation, test] = prepared.parts;
             return Ok(([train, validation, follow(test, asked)?], None));
         };
-        let asked = new(&|x| model.preparation().apply(x.view()))?;
+        let asked = new(&|x| model.preparation().apply(x))?;
         let encode = |x: Array2<f32>| match x.nrows() {
             0 => Ok(Array2::zeros((0, model.code_width()))),
             _ => encode(model, x.view(), screen),
@@ -155,7 +144,7 @@ impl Given {
 
     /// The kernel matrix of the training rows, and the kernel values of validation and test rows with them.
     fn matrix(self, flags: &Classify, screen: Screen) -> Result<(Precomputed, [Array2<f32>; 2])> {
-        let Given { rows, split } = self;
+        let Given { rows, split, .. } = self;
         let parts = |values: ArrayView2<f32>| {
             [&split.validation, &split.test].map(|rows| {
                 Array2::from_shape_fn((rows.len(), split.train.len()), |(i, j)| values[[rows[i], split.train[j]]])
@@ -180,6 +169,20 @@ impl Given {
         let parts = parts(all.as_ref().map_or(matrix.matrix(), |all| all.view()));
         Ok((matrix.select(&split.train)?, parts))
     }
+}
+
+/// The number of a row in its file, where some were left out.
+fn number(rows: &Table, i: usize) -> usize {
+    rows.numbers.as_ref().map_or(i, |numbers| numbers[i])
+}
+
+fn no_classes(file: &Path) -> anyhow::Error {
+    let message = format!(
+        "{}: the rows have no classes; name their column, or give a file of labels: --labels-file, and for rows of their \
+         own --validation-labels and --test-labels",
+        file.display()
+    );
+    Error::setting("label", message).into()
 }
 
 /// What other rows must be like to go with those of `file`.

@@ -1,7 +1,7 @@
 //! The methods of `dkae embed`: what each is fitted by, what there is to say about it, and its way back.
 
 use anyhow::Result;
-use dkae::baseline::{Isomap, Keca, Kpca, Pairs, Preimage, PreimageModel, Spectrum, WithPreimage};
+use dkae::baseline::{EntropyComponents, Isomap, Keca, Kpca, Pairs, Preimage, PreimageModel, Spectrum, WithPreimage};
 use dkae::code::Pca;
 use dkae::data::split::Split;
 use dkae::kernel::{Kernel as _, KernelSpec, Precomputed};
@@ -138,15 +138,33 @@ fn keca(flags: &Embed, spec: &KernelSpec, x: ArrayView2<f32>, progress: &dyn Pro
     let (components, seed) = (flags.components, flags.seed);
     let usual = Keca::default();
     let candidates = flags.candidates.unwrap_or(usual.candidates.max(components.saturating_mul(2)));
-    let kernel = spec.fit_watched(x, progress)?;
-    let description = kernel.describe();
     let tolerance = flags.eigen_tolerance.unwrap_or(usual.tolerance);
     let keca = Keca { components, candidates, tolerance, seed, ..usual };
-    let model = keca.fit_kernel(kernel, x, progress)?;
-    let (spectrum, contributions) = (model.spectrum.clone(), model.contributions.to_vec());
-    let ranks: Vec<f64> = model.ranks.iter().map(|&r| (r + 1) as f64).collect();
-    let exact = model.exact;
-    let mut fitted = spectral("kernel entropy components", x.nrows(), Box::new(model), &spectrum);
+    let mut warnings = Vec::new();
+    let (model, found, description): (Box<dyn dkae::Embed>, EntropyComponents, String) = match spec {
+        KernelSpec::Precomputed => {
+            let (matrix, about) = Precomputed::watched(x.to_owned(), progress)?;
+            warnings = about;
+            let found = keca.fit_prior(&matrix, progress)?;
+            (Box::new(found.spectrum.clone()), found, spec.describe())
+        }
+        _ => {
+            let kernel = spec.fit_watched(x, progress)?;
+            let description = kernel.describe();
+            let model = keca.fit_kernel(kernel, x, progress)?;
+            let found = EntropyComponents {
+                spectrum: model.spectrum.clone(),
+                contributions: model.contributions.clone(),
+                ranks: model.ranks.clone(),
+                exact: model.exact,
+            };
+            (Box::new(model), found, description)
+        }
+    };
+    let (contributions, exact) = (found.contributions.to_vec(), found.exact);
+    let ranks: Vec<f64> = found.ranks.iter().map(|&r| (r + 1) as f64).collect();
+    let mut fitted = spectral("kernel entropy components", x.nrows(), model, &found.spectrum);
+    fitted.warnings.extend(warnings);
     fitted.lines.insert(1, description.clone());
     fitted.lines.push(format!("entropy terms {}", list(&contributions, number)));
     fitted.lines.push(format!("places by eigenvalue {}", list(&ranks, |r| r.to_string())));

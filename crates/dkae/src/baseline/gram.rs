@@ -2,7 +2,7 @@
 //!
 //! P is symmetric, so a tile between two different blocks of rows serves both: `out_I += P_IJ V_J` and
 //! `out_J += P_IJ^T V_I`. Tiles are kept, in f32, as long as they fit a stated limit on memory; the others are computed
-//! again for every product. With room for half of n^2 numbers every tile is computed once in all.
+//! again for every product. With room for a little more than half of n^2 numbers every tile is computed once in all.
 //!
 //! The order is that of a tournament in which every block of rows meets every other one: in each round every block
 //! appears in one tile only, so the tiles of a round run in parallel without sharing results, and every result is summed

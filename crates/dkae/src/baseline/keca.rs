@@ -13,7 +13,7 @@ use ndarray::{Array1, Array2, ArrayView2};
 
 use super::kpca::{FittedRows, Kpca, NOTHING, Spectrum};
 use crate::Result;
-use crate::kernel::{Kernel, Rbf, Width};
+use crate::kernel::{Kernel, Prior, Rbf, Width};
 use crate::math::check;
 use crate::method::Embed;
 use crate::progress::Progress;
@@ -52,7 +52,19 @@ impl Default for Keca {
     }
 }
 
-/// Fitted entropy components.
+/// Entropy components of a kernel matrix. New rows are embedded from their kernel values, by the [`Spectrum`].
+pub struct EntropyComponents {
+    /// The eigenpairs kept, by falling contribution.
+    pub spectrum: Spectrum,
+    /// `lambda_i (1^T e_i)^2` of each.
+    pub contributions: Array1<f64>,
+    /// Where each stood among the eigenpairs by falling eigenvalue, from 0.
+    pub ranks: Vec<usize>,
+    /// Whether no eigenpair beyond the candidates can belong to the components.
+    pub exact: bool,
+}
+
+/// Entropy components of rows under a kernel.
 pub struct KecaModel {
     rows: FittedRows,
     /// The eigenpairs kept, by falling contribution.
@@ -81,7 +93,16 @@ impl Keca {
         progress: &dyn Progress,
     ) -> Result<KecaModel> {
         check::rows("rows for KECA", x)?;
-        let n = x.nrows();
+        let prior = kernel.prior_watched(x, progress)?;
+        let EntropyComponents { spectrum, contributions, ranks, exact } = self.fit_prior(&*prior, progress)?;
+        drop(prior);
+        let rows = FittedRows::new(kernel, x.to_owned(), progress)?;
+        Ok(KecaModel { rows, spectrum, contributions, ranks, exact })
+    }
+
+    /// Entropy components of a prior, a precomputed matrix among them.
+    pub fn fit_prior(&self, prior: &dyn Prior, progress: &dyn Progress) -> Result<EntropyComponents> {
+        let n = prior.len();
         check::components(self.components, n, "the number of rows")?;
         check::as_many("candidates", self.candidates, self.components)?;
         let candidates = self.candidates.min(n);
@@ -93,9 +114,7 @@ impl Keca {
             max_sweeps: self.max_sweeps,
             seed: self.seed,
         };
-        let prior = kernel.prior_watched(x, progress)?;
-        let all = kpca.fit_prior(&*prior, progress)?;
-        drop(prior);
+        let all = kpca.fit_prior(prior, progress)?;
         let term = |i: usize| all.values[i] * all.vectors.column(i).sum().powi(2);
         let mut ranked: Vec<(usize, f64)> = (0..candidates).map(|i| (i, term(i))).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -106,9 +125,7 @@ impl Keca {
         let rest = all.values[candidates - 1].max(NOTHING * all.values[0].max(0.0));
         let found = all.search.as_ref().is_none_or(|search| search.converged);
         let exact = found && (candidates == n || n as f64 * rest <= least);
-        let spectrum = all.select(&ranks);
-        let rows = FittedRows::new(kernel, x.to_owned(), progress)?;
-        Ok(KecaModel { rows, spectrum, contributions: contributions.into(), ranks, exact })
+        Ok(EntropyComponents { spectrum: all.select(&ranks), contributions: contributions.into(), ranks, exact })
     }
 }
 

@@ -49,7 +49,7 @@ impl Knn {
         if self.k == 0 || self.k > x.nrows() {
             return Err(Error::setting(
                 "k",
-                format!("must be between 1 and the number of training rows, {}, but is {}", x.nrows(), self.k),
+                format!("expected 1 to {}, the number of training rows, found {}", x.nrows(), self.k),
             ));
         }
         check::finite("rows for nearest neighbours", x)?;
@@ -165,7 +165,13 @@ mod tests {
     #[test]
     fn bad_input_is_refused() {
         let x = array![[0.0f32], [1.0]];
-        assert!(Knn { k: 3 }.fit(x.view(), &[0, 1]).unwrap_err().to_string().contains("number of training rows, 2"));
+        assert!(
+            Knn { k: 3 }
+                .fit(x.view(), &[0, 1])
+                .unwrap_err()
+                .to_string()
+                .contains("1 to 2, the number of training rows")
+        );
         assert!(Knn { k: 0 }.fit(x.view(), &[0, 1]).is_err());
         assert!(Knn { k: 1 }.fit(array![[f32::NAN]].view(), &[0]).is_err());
         let model = Knn::default().fit(x.view(), &[0, 1]).unwrap();

@@ -33,7 +33,8 @@ pub struct Kpca {
     /// Whether to subtract the mean in the kernel's space. Default true.
     pub centred: bool,
     /// Megabytes for tiles of the kernel matrix that are kept between products; what does not fit is computed again
-    /// for each of them. 0 keeps nothing. n rows fit whole in `n^2 / 500 000`. Default 512.
+    /// for each of them. 0 keeps nothing. n rows fit whole in a little more than `n^2 / 500 000`: tiles are kept whole.
+    /// Default 512.
     pub cache_mb: usize,
     /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-3; the f32 products allow
     /// little more.

@@ -15,10 +15,7 @@ impl Classes {
     /// Sorts out the labels of `rows` rows.
     pub fn new(rows: usize, labels: &[u32]) -> Result<Self> {
         if rows != labels.len() {
-            return Err(Error::Data(format!(
-                "{rows} rows but {} labels; there must be one label per row",
-                labels.len()
-            )));
+            return Err(Error::Data(format!("{rows} rows but {} labels; expected one label per row", labels.len())));
         }
         if rows == 0 {
             return Err(Error::Data("no rows; a classifier needs at least one row of each class".into()));

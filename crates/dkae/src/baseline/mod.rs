@@ -11,6 +11,6 @@ mod preimage;
 pub mod svm;
 
 pub use isomap::{Isomap, IsomapModel};
-pub use keca::{Keca, KecaModel};
+pub use keca::{EntropyComponents, Keca, KecaModel};
 pub use kpca::{FactorKpca, Kpca, KpcaModel, PckKpca, Searched, Spectrum};
 pub use preimage::{Pairs, Preimage, PreimageModel, WithPreimage};

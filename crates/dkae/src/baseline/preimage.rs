@@ -16,6 +16,7 @@ use crate::math::cholesky::Cholesky;
 use crate::math::rng::{Purpose, sample, stream};
 use crate::math::{check, distance, gemm, threads};
 use crate::method::{Embed, Invert};
+use crate::metrics::mean_squared_error;
 use crate::progress::{Progress, Silent};
 use crate::{Error, Result};
 
@@ -170,9 +171,7 @@ impl PreimageModel {
 
     /// Mean squared error per value.
     fn error(&self, pairs: Pairs) -> Result<f64> {
-        let back = self.invert(pairs.z)?;
-        let sum: f64 = back.iter().zip(pairs.x).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
-        Ok(sum / back.len() as f64)
+        mean_squared_error(pairs.x, self.invert(pairs.z)?.view())
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! The covariance is never formed when few components are wanted: the eigenpairs come from products `X^T (X V)` with
 //! blocks of vectors ([`eigen::leading`]). Only when the components are a good part of all there are, the smaller of the
-//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole. Everything is centred and accumulated in f64 on the way, whatever the mean of the data.
+//! covariance (d x d) and the Gram matrix of the rows (n x n, fewer rows than columns) is decomposed whole. Everything is
+//! centred and accumulated in f64 on the way, whatever the mean of the data.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;

@@ -7,6 +7,9 @@ use ndarray::{Array2, ArrayView1};
 use crate::method::Invert;
 use crate::{Error, Result};
 
+/// The most points of a walk: more than anybody looks at.
+const MOST: usize = 1_000_000;
+
 /// The `steps` points from `from` to `to`, both ends included, one per row.
 pub fn walk(from: ArrayView1<f32>, to: ArrayView1<f32>, steps: usize) -> Result<Array2<f32>> {
     if from.len() != to.len() {
@@ -16,8 +19,8 @@ pub fn walk(from: ArrayView1<f32>, to: ArrayView1<f32>, steps: usize) -> Result<
     if let Some(v) = from.iter().chain(to).find(|v| !v.is_finite()) {
         return Err(Error::Data(format!("a walk: expected finite codes, found {v}")));
     }
-    if steps < 2 {
-        return Err(Error::setting("steps", format!("expected at least 2 (the two ends), found {steps}")));
+    if !(2..=MOST).contains(&steps) {
+        return Err(Error::setting("steps", format!("expected 2 (the two ends) to {MOST}, found {steps}")));
     }
     Ok(Array2::from_shape_fn((steps, from.len()), |(i, j)| {
         let t = i as f64 / (steps - 1) as f64;

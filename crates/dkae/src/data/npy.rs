@@ -52,9 +52,14 @@ pub(crate) fn open_npz(input: Input, options: &ReadOptions) -> Result<Opened> {
     };
     let rows = rows.map_err(|message| Error::format(&path, "", message))?;
     let labels = match &options.label {
-        Some(Column::Name(name)) => Some(array(name).ok_or_else(|| {
-            Error::setting("label", format!("{}: no array is called `{name}`; there are: {}", path.display(), known()))
-        })?),
+        Some(Column::Name(name)) => match array(name) {
+            None if !options.may_lack_columns => {
+                let message = format!("{}: no array is called `{name}`; there are: {}", path.display(), known());
+                return Err(Error::setting("label", message));
+            }
+            found => found,
+        },
+        Some(_) if options.may_lack_columns => None,
         Some(_) => return Err(Error::setting("label", "the labels of an npz file are an array: give its name")),
         None => LABELS.iter().find_map(|name| array(name)),
     };

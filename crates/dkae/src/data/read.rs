@@ -55,7 +55,8 @@ pub struct ReadOptions {
     pub allow_missing: bool,
     /// The array with the rows in an npz file. Default: `x`, `X`, `data` or `arr_0`.
     pub array: Option<String>,
-    /// Columns named by `label`, `group` and `skip` need not be there, as in a file of new rows. Default: false.
+    /// What `label`, `group` and `skip` name need not be there, as in a file of new rows. A column that is given by its place
+    /// is not there when the file has `width` columns in all. Default: false.
     #[serde(skip)]
     pub may_lack_columns: bool,
     /// How many features svmlight rows have. Default: the largest index in the file.
@@ -88,6 +89,7 @@ impl ReadOptions {
     /// Refuses settings about columns for formats that have none, rather than ignoring them.
     pub(crate) fn refuse_columns(&self, format: &str) -> Result<()> {
         let name = match self {
+            Self { may_lack_columns: true, .. } => return Ok(()),
             Self { label: Some(_), .. } => "label",
             Self { group: Some(_), .. } => "group",
             Self { skip, .. } if !skip.is_empty() => "skip",
@@ -235,8 +237,10 @@ impl Layout {
     pub fn new(path: &Path, options: &ReadOptions, count: usize, names: Option<&[String]>) -> Result<Self> {
         let resolve = |setting, column: &Column| column.resolve(setting, path, count, names);
         let there = |column: &&Column| match column {
-            Column::Name(name) if options.may_lack_columns => names.is_some_and(|names| names.contains(name)),
-            _ => true,
+            _ if !options.may_lack_columns => true,
+            Column::Name(name) => names.is_some_and(|names| names.contains(name)),
+            Column::Number(number) => options.width != Some(count) && *number <= count,
+            Column::Last => options.width != Some(count),
         };
         let label = options.label.as_ref().filter(there).map(|c| resolve("label", c)).transpose()?;
         let group = options.group.as_ref().filter(there).map(|c| resolve("group", c)).transpose()?;
@@ -488,6 +492,47 @@ mod tests {
         assert_eq!("3".parse::<Column>().unwrap(), Column::Number(3));
         assert_eq!(" kind ".parse::<Column>().unwrap(), Column::Name("kind".into()));
         assert!("0".parse::<Column>().is_err() && "".parse::<Column>().is_err());
+    }
+
+    #[test]
+    fn new_rows_may_lack_the_columns_that_were_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let column = |text: &str| text.parse::<Column>().unwrap();
+        let shape = |text: &str, named: [&str; 3], width| {
+            std::fs::write(&path, text).unwrap();
+            let [label, group, skip] = named.map(column);
+            let strict = ReadOptions {
+                label: Some(label),
+                group: Some(group),
+                skip: vec![skip],
+                width,
+                ..ReadOptions::default()
+            };
+            let lenient = ReadOptions { may_lack_columns: true, ..strict.clone() };
+            let table = read(&path, &lenient).unwrap();
+            let found = (table.x.ncols(), table.labels.is_some(), table.groups.is_some());
+            (read(&path, &strict).is_ok(), found)
+        };
+        let named = ["kind", "image", "id"];
+        assert_eq!(shape("id,a,b,kind,image\n1,2,3,x,1\n2,3,4,y,1\n", named, None), (true, (2, true, true)));
+        assert_eq!(shape("a,b,kind\n2,3,x\n3,4,y\n", named, None), (false, (2, true, false)));
+        assert_eq!(shape("id,a,b\n1,2,3\n2,3,4\n", named, None), (false, (2, false, false)));
+        assert_eq!(shape("2,3\n3,4\n", named, None), (false, (2, false, false)));
+        // By their places, once it is known how many features rows have.
+        let placed = ["last", "4", "1"];
+        assert_eq!(shape("1,2,3,1,x\n2,3,4,1,y\n", placed, Some(2)), (true, (2, true, true)));
+        assert_eq!(shape("2,3\n3,4\n", placed, Some(2)), (false, (2, false, false)));
+        // Formats without columns; an archive without the array.
+        let bare = ReadOptions { label: Some(column("kind")), skip: vec![column("id")], ..ReadOptions::default() };
+        let lenient = ReadOptions { may_lack_columns: true, ..bare.clone() };
+        let array = folder.path().join("rows.npy");
+        let mut sink = crate::data::stream::create(&array, 2, None).unwrap();
+        sink.write(Array2::zeros((3, 2)).view()).and_then(|()| sink.finish()).unwrap();
+        for path in [array, crate::data::test_files::fixture("labelled.npz")] {
+            assert!(read(&path, &bare).is_err(), "{}", path.display());
+            assert!(read(&path, &lenient).unwrap().labels.is_none(), "{}", path.display());
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Kernels that are a formula of two rows: what they share.
 //!
 //! A block of P gathers its rows, multiplies them, and applies the formula to the products; nothing else is stored. The
-//! memory for the gathered rows is kept by each thread.
+//! memory for the gathered rows is kept by each thread. Rows that follow each other are taken where they are.
 
-use ndarray::{ArrayView2, ArrayViewMut2};
+use ndarray::{ArrayView2, ArrayViewMut2, s};
 
 use crate::Result;
 use crate::math::{check, threads};
@@ -62,16 +62,30 @@ impl<F: Formula> Prior for FormulaPrior<'_, F> {
     fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>) {
         threads::run(|| {
             let mut gathered = GATHERED.take();
-            for (values, rows) in gathered.iter_mut().zip([rows, columns]) {
-                values.clear();
-                rows.iter().for_each(|&row| values.extend(self.x.row(row)));
-            }
-            let view = |values, rows: &[usize]| {
-                ArrayView2::from_shape((rows.len(), self.x.ncols()), values).expect("gathered above")
-            };
-            self.formula.fill(view(&gathered[0], rows), view(&gathered[1], columns), out);
+            let [a, b] = &mut gathered;
+            self.formula.fill(self.rows(rows, a), self.rows(columns, b), out);
             GATHERED.set(gathered);
         });
+    }
+}
+
+impl<F> FormulaPrior<'_, F> {
+    /// The rows of these numbers, copied to `memory` unless they follow each other.
+    fn rows<'m>(&'m self, numbers: &[usize], memory: &'m mut Vec<f32>) -> ArrayView2<'m, f32> {
+        if let Some(&first) = numbers.first()
+            && numbers.iter().enumerate().all(|(i, &row)| row == first + i)
+        {
+            return self.x.slice(s![first..first + numbers.len(), ..]);
+        }
+        memory.clear();
+        for &number in numbers {
+            let row = self.x.row(number);
+            match row.as_slice() {
+                Some(values) => memory.extend_from_slice(values),
+                None => memory.extend(row),
+            }
+        }
+        ArrayView2::from_shape((numbers.len(), self.x.ncols()), memory).expect("as many values as were copied")
     }
 }
 
@@ -91,7 +105,18 @@ pub(super) mod tests {
     pub fn check(kernel: &dyn Kernel, x: ArrayView2<f32>, formula: impl Fn(&[f64], &[f64]) -> f64) {
         let prior = kernel.prior(x).unwrap();
         assert_eq!(prior.len(), x.nrows());
-        let (rows, columns) = ([0, 3, 3, 5], [5, 1, 0, 2, 4]);
+        // In any order, repeated, and one after the other.
+        compare(kernel, &*prior, x, &formula, ([0, 3, 3, 5], [5, 1, 0, 2, 4]));
+        compare(kernel, &*prior, x, &formula, ([2, 3, 4, 5], [0, 1, 2, 3, 4]));
+    }
+
+    fn compare(
+        kernel: &dyn Kernel,
+        prior: &dyn Prior,
+        x: ArrayView2<f32>,
+        formula: impl Fn(&[f64], &[f64]) -> f64,
+        (rows, columns): ([usize; 4], [usize; 5]),
+    ) {
         let mut block = Array2::from_elem((4, 5), f32::NAN);
         prior.block(&rows, &columns, block.view_mut());
         let (a, b) = (x.select(ndarray::Axis(0), &rows), x.select(ndarray::Axis(0), &columns));

@@ -211,7 +211,7 @@ impl Pck {
     pub fn check(&self) -> Result<()> {
         let Self { restarts, max_components: g, subset, .. } = *self;
         if restarts == 0 {
-            return Err(Error::setting("restarts", "must be at least 1, got 0"));
+            return Err(Error::setting("restarts", "expected 1 or more, found 0"));
         }
         if !(2..1 << 15).contains(&g) {
             return Err(Error::setting("max_components", format!("must be from 2 to 32767, got {g}")));
@@ -242,7 +242,7 @@ impl Pck {
             return Err(Error::setting("tolerance", format!("must be zero or positive, got {}", self.tolerance)));
         }
         if self.max_iterations == 0 {
-            return Err(Error::setting("max_iterations", "must be at least 1, got 0"));
+            return Err(Error::setting("max_iterations", "expected 1 or more, found 0"));
         }
         Ok(())
     }

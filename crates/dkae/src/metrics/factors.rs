@@ -17,7 +17,7 @@ use crate::data::sparse::Csr;
 use crate::math::{gemm, threads};
 use crate::progress::{Pieces, Progress, Silent};
 
-/// Columns of a tile of `F^T G`, and rows summed in f32 before they are added up in f64.
+/// Columns of a tile of `F^T G`, and rows that are made f64 and multiplied at a time.
 pub(super) const TILE: usize = 256;
 pub(super) const TILE_ROWS: usize = 512;
 

@@ -87,14 +87,15 @@ impl<M> Contest<M> {
     }
 
     fn end(self) -> Result<Choice<M>> {
-        let (best, model) = self.best.ok_or_else(|| Error::setting("kernels", "there must be at least one to try"))?;
+        let (best, model) =
+            self.best.ok_or_else(|| Error::setting("kernels", "expected at least one to try, found none"))?;
         Ok(Choice { tried: self.tried, best, model })
     }
 }
 
 fn sorted(prices: &[f64]) -> Result<Vec<f64>> {
     if prices.is_empty() {
-        return Err(Error::setting("prices", "there must be at least one to try"));
+        return Err(Error::setting("prices", "expected at least one to try, found none"));
     }
     let mut prices = prices.to_vec();
     prices.sort_by(f64::total_cmp);
@@ -241,9 +242,9 @@ mod tests {
     fn nothing_to_try_is_an_error() {
         let (x, labels) = (array![[-1.0], [1.0]], [0, 1]);
         let part = Part { x: x.view(), labels: &labels };
-        let nothing = "there must be at least one to try";
+        let nothing = "expected at least one to try, found none";
         refused(linear(&LinearSvm::default(), &[], part, part, &Silent), &format!("prices: {nothing}"));
-        refused(linear(&LinearSvm::default(), &[1.0, f64::NAN], part, part, &Silent), "c: must be a number above 0");
+        refused(linear(&LinearSvm::default(), &[1.0, f64::NAN], part, part, &Silent), "c: expected a number above 0");
         refused(kernel(&KernelSvm::default(), &[], &[1.0], part, part, &Silent), &format!("kernels: {nothing}"));
     }
 }

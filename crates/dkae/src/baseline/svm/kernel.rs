@@ -141,16 +141,16 @@ impl KernelSvm {
 
     fn check(&self, prices: &[f64]) -> Result<()> {
         if let Some(c) = prices.iter().find(|&&c| !(c > 0.0 && c.is_finite())) {
-            return Err(Error::setting("c", format!("must be a number above 0, but is {c}; 1 is a good start")));
+            return Err(Error::setting("c", format!("expected a number above 0, found {c}; 1 is a good start")));
         }
         if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            return Err(Error::setting("tolerance", format!("must be above 0, but is {}", self.tolerance)));
+            return Err(Error::setting("tolerance", format!("expected a number above 0, found {}", self.tolerance)));
         }
         if self.cache_mb == 0 {
-            return Err(Error::setting("cache_mb", "must be at least 1, but is 0; 256 is the default"));
+            return Err(Error::setting("cache_mb", "expected 1 or more, found 0; 256 is the default"));
         }
         if self.max_iterations == 0 {
-            return Err(Error::setting("max_iterations", "must be at least 1, but is 0"));
+            return Err(Error::setting("max_iterations", "expected 1 or more, found 0"));
         }
         Ok(())
     }
@@ -441,7 +441,7 @@ mod tests {
     fn bad_input_and_limits_are_reported() {
         let (x, labels) = clouds(60, 2);
         let error = |settings: KernelSvm| settings.fit(&RBF, x.view(), &labels).map(|_| ()).unwrap_err().to_string();
-        assert!(error(KernelSvm { c: -1.0, ..KernelSvm::default() }).starts_with("c: must be a number above 0"));
+        assert!(error(KernelSvm { c: -1.0, ..KernelSvm::default() }).starts_with("c: expected a number above 0"));
         assert!(error(KernelSvm { tolerance: f64::NAN, ..KernelSvm::default() }).starts_with("tolerance:"));
         assert!(error(KernelSvm { cache_mb: 0, ..KernelSvm::default() }).starts_with("cache_mb:"));
         assert!(error(KernelSvm { max_iterations: 0, ..KernelSvm::default() }).starts_with("max_iterations:"));

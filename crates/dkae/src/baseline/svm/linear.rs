@@ -165,16 +165,19 @@ impl LinearSvm {
 
     fn check(&self, x: ArrayView2<f32>, prices: &[f64]) -> Result<()> {
         if let Some(c) = prices.iter().find(|&&c| !(c > 0.0 && c.is_finite())) {
-            return Err(Error::setting("c", format!("must be a number above 0, but is {c}; 1 is a good start")));
+            return Err(Error::setting("c", format!("expected a number above 0, found {c}; 1 is a good start")));
         }
         if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            return Err(Error::setting("tolerance", format!("must be above 0, but is {}", self.tolerance)));
+            return Err(Error::setting("tolerance", format!("expected a number above 0, found {}", self.tolerance)));
         }
         if self.max_iterations == 0 {
-            return Err(Error::setting("max_iterations", "must be at least 1, but is 0"));
+            return Err(Error::setting("max_iterations", "expected 1 or more, found 0"));
         }
         if let Some(bias) = self.bias.filter(|b| !(*b > 0.0 && b.is_finite())) {
-            return Err(Error::setting("bias", format!("must be above 0, but is {bias}; use none for no intercept")));
+            return Err(Error::setting(
+                "bias",
+                format!("expected a number above 0, found {bias}; use none for no intercept"),
+            ));
         }
         if self.solver == Solver::Newton && self.loss == Hinge::L1 {
             return Err(Error::setting("solver", "Newton's method needs the squared hinge; use descent for the hinge"));
@@ -395,7 +398,7 @@ mod tests {
     fn bad_input_is_refused() {
         let (x, labels) = (array![[0.0f32], [1.0], [2.0]], [0, 1, 1]);
         let error = |settings: LinearSvm| settings.fit(x.view(), &labels).unwrap_err().to_string();
-        assert!(error(LinearSvm { c: 0.0, ..LinearSvm::default() }).starts_with("c: must be a number above 0"));
+        assert!(error(LinearSvm { c: 0.0, ..LinearSvm::default() }).starts_with("c: expected a number above 0"));
         assert!(error(LinearSvm { c: f64::NAN, ..LinearSvm::default() }).starts_with("c:"));
         assert!(error(LinearSvm { tolerance: 0.0, ..LinearSvm::default() }).starts_with("tolerance:"));
         assert!(error(LinearSvm { bias: Some(-1.0), ..LinearSvm::default() }).starts_with("bias:"));

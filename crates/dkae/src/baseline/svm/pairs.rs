@@ -52,19 +52,10 @@ pub(super) struct Pair {
 impl Pairs<'_> {
     /// The solutions of each pair, one for each price.
     pub fn solve(&self, pairs: &[(usize, usize)]) -> Result<Vec<Vec<Pair>>> {
-        // In entries of K. Blocks of a class with itself may take half of it, as many as fit.
-        let budget = self.settings.cache_mb.saturating_mul(1_000_000) / size_of::<f32>();
-        let mut kept: Vec<Option<Array2<f32>>> = Vec::new();
-        let mut room = budget;
-        for rows in self.members {
-            let size = rows.len() * rows.len();
-            let fits = size <= room.saturating_sub(budget / 2);
-            room -= if fits { size } else { 0 };
-            kept.push(if fits { Some(self.block(rows, rows)?) } else { None });
-        }
-        // What a pair holds beyond that: K between its classes, both ways around, and what was not kept.
-        let own = |c: usize| if kept[c].is_none() { self.members[c].len().pow(2) } else { 0 };
-        let size = |(a, b): (usize, usize)| 2 * self.members[a].len() * self.members[b].len() + own(a) + own(b);
+        let (keep, room) = self.share(pairs);
+        let own = |(keep, rows): (&bool, &Vec<usize>)| keep.then(|| self.block(rows, rows)).transpose();
+        let kept = keep.iter().zip(self.members).map(own).collect::<Result<Vec<_>>>()?;
+        let size = |pair| self.size(pair, &keep);
 
         let pieces = Pieces::new(self.progress, "kernel SVM: pairs of classes", pairs.len());
         let mut solved = Vec::with_capacity(pairs.len());
@@ -91,6 +82,33 @@ impl Pairs<'_> {
             self.progress.check()?;
         }
         Ok(solved)
+    }
+
+    /// Of which classes K with themselves is kept for all pairs, and how many entries of K are left for pairs then.
+    fn share(&self, pairs: &[(usize, usize)]) -> (Vec<bool>, usize) {
+        let budget = self.settings.cache_mb.saturating_mul(1_000_000) / size_of::<f32>();
+        let (mut keep, mut room) = (Vec::new(), budget);
+        // They may take half of it, as many as fit.
+        for rows in self.members {
+            let size = rows.len().pow(2);
+            keep.push(size <= room.saturating_sub(budget / 2));
+            room -= if keep[keep.len() - 1] { size } else { 0 };
+        }
+        // Pairs that do not fit beside them are solved without them.
+        for (class, rows) in self.members.iter().enumerate() {
+            let mut own = pairs.iter().filter(|(a, b)| [*a, *b].contains(&class));
+            if keep[class] && !own.any(|&pair| self.size(pair, &keep) <= room) {
+                keep[class] = false;
+                room += rows.len().pow(2);
+            }
+        }
+        (keep, room)
+    }
+
+    /// The entries of K that a pair holds: K between its classes, both ways around, and K within those that are not kept.
+    fn size(&self, (a, b): (usize, usize), keep: &[bool]) -> usize {
+        let own = |class: usize| if keep[class] { 0 } else { self.members[class].len().pow(2) };
+        2 * self.members[a].len() * self.members[b].len() + own(a) + own(b)
     }
 
     fn blocks(&self, (a, b): (usize, usize), kept: &[Option<Array2<f32>>]) -> Result<PairBlocks> {
@@ -308,5 +326,30 @@ mod tests {
                 assert!((sum(part) - sum(whole)).abs() < 1e-3 * sum(whole), "sets of {rows}");
             }
         }
+    }
+
+    #[test]
+    fn blocks_are_kept_for_pairs_that_fit_beside_them() {
+        let share = |sizes: &[usize], cache_mb: usize| {
+            let mut next = 0;
+            let mut rows = |n: usize| {
+                next += n;
+                (next - n..next).collect::<Vec<_>>()
+            };
+            let members: Vec<Vec<usize>> = sizes.iter().map(|&n| rows(n)).collect();
+            let (settings, prior) =
+                (KernelSvm { cache_mb, ..KernelSvm::default() }, Precomputed::new(Array2::eye(1)).unwrap().0);
+            let pairs =
+                Pairs { settings: &settings, prior: &prior, members: &members, prices: &[1.0], progress: &Silent };
+            let all: Vec<(usize, usize)> =
+                (0..sizes.len()).flat_map(|a| (a + 1..sizes.len()).map(move |b| (a, b))).collect();
+            pairs.share(&all)
+        };
+        // 4 MB are a million entries. Three classes of 300: each by itself 90 000, a pair then 180 000 more.
+        assert_eq!(share(&[300, 300, 300], 4), (vec![true; 3], 730_000));
+        // 700 rows are 490 000 entries: one block would fit the half, but no pair beside it.
+        assert_eq!(share(&[700, 700], 4), (vec![false; 2], 1_000_000));
+        // The pairs with the large class do not fit; the two small ones are kept for each other.
+        assert_eq!(share(&[900, 100, 100], 4), (vec![false, true, true], 980_000));
     }
 }
