@@ -9,7 +9,7 @@ use dkae::train::Noise;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
-use super::figures::{Line, gallery};
+use super::figures::{Line, gallery, short};
 use super::looks::{Given, Looks};
 use super::rows::Held;
 use super::{Page, Report, decode, encode};
@@ -56,7 +56,8 @@ fn leading(pca: &PcaModel, count: usize) -> PcaModel {
 
 impl Report {
     pub(super) fn denoising(&self, model: &Model, pca: &PcaModel, held: &Held, looks: &mut Looks) -> Result<Denoising> {
-        let deviation = self.deviation(held.x.view(), looks);
+        // Without the rows that are there because they are far from all others.
+        let deviation = self.deviation(held.x.slice(s![..held.regular, ..]), looks);
         let rows = examples(&held.labels, held.first().1, self.examples);
         // The examples come first, then more rows to measure errors on.
         let measured: Vec<usize> =
@@ -122,8 +123,12 @@ impl Page {
     pub(super) fn denoising_text(&self) -> String {
         format!(
             "Noise is put on {} rows, and only the leading principal components of their codes are kept. Few components wash \
-             rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>.",
-            self.kind()
+             rows out, many let the noise through<span class=\"live\" hidden>; the slider chooses</span>.{}",
+            self.kind(),
+            match self.as_seen().as_str() {
+                "" => String::new(),
+                seen => format!(" Noise has a deviation of {}{seen}.", short(self.denoising.deviation)),
+            }
         )
     }
 }
@@ -135,8 +140,13 @@ fn denoising_still(
     cleaned: &[Array2<f32>],
     names: &[String],
 ) -> Result<String> {
-    let captions: Vec<String> =
-        components.iter().map(|&c| if c == 1 { "1 component".to_owned() } else { format!("{c} components") }).collect();
+    // The head of a column has less room than the caption of a line of pictures.
+    let caption = |&c: &usize| match (looks.shape(), c) {
+        (None, c) => format!("{c} kept"),
+        (_, 1) => "1 component".to_owned(),
+        (_, c) => format!("{c} components"),
+    };
+    let captions: Vec<String> = components.iter().map(caption).collect();
     let mut lines = vec![Line { caption: "original", rows: original }, Line { caption: "noisy", rows: noisy }];
     let shown = captions.iter().zip(cleaned).rev().step_by(2);
     lines.extend(shown.map(|(caption, rows)| Line { caption, rows: Given::Network(rows) }));

@@ -86,6 +86,22 @@ pub(super) fn short(value: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
+/// So many decimals, with the minus sign of [`short`], and none before zero. `fixed` of the page's script has the same rule.
+pub(super) fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),
+        Some(rest) => format!("\u{2212}{rest}"),
+        None => text,
+    }
+}
+
+/// With a capital letter, as a sentence begins.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A share in percent; 100 only when it is all, and 0 only when it is nothing.
 pub(super) fn percent(share: f64) -> String {
     let whole = (100.0 * share).round() as u32;
@@ -104,6 +120,12 @@ mod tests {
     fn numbers_are_short() {
         let shown = [0.0, 1.0, -0.012_345_6, 1234.56, 1.5e7, 2.0e-9, 250_000.0, 1995.0, 1e9].map(short);
         assert_eq!(shown, ["0", "1", "−0.01235", "1234.56", "15000000", "2.000e−9", "250000", "1995", "1.000e9"]);
+    }
+
+    #[test]
+    fn decimals_have_the_same_minus_sign_and_zero_has_none() {
+        let shown = [0.12345, -0.12345, -0.0004, -1.0, -10.0].map(|v| fixed(v, 3));
+        assert_eq!(shown, ["0.123", "−0.123", "0.000", "−1.000", "−10.000"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use dkae::data::atomic::write_atomically;
 use serde::Serialize;
 
 use super::Page;
+use super::looks::Legend;
 use super::walks::Walks;
 use crate::svg::escape;
 use crate::theme::{self, Shape};
@@ -68,6 +69,7 @@ impl Page {
                 ("values", self.values_text()),
                 ("map_still", self.map.still.clone()),
                 ("map_drawn", self.map_drawn()),
+                ("decoded_still", self.decoded_still()),
                 ("walks_link", link(walks.is_some(), "walks", "Walks")),
                 ("walks_section", walks.unwrap_or_default()),
                 ("denoising", self.denoising_text()),
@@ -100,9 +102,20 @@ impl Page {
     }
 
     fn values_text(&self) -> String {
-        match self.about_values.trim() {
-            "" => String::new(),
-            text => format!("<p class=\"small\">{}</p>", escape(text)),
+        // Bars are drawn by the script.
+        let bars = format!("<span class=\"live\" hidden> {}</span>", escape(self.about_bars.trim()));
+        match (self.about_values.trim(), self.about_bars.as_str()) {
+            ("", "") => String::new(),
+            (text, "") => format!("<p class=\"small\">{}</p>", escape(text)),
+            (text, _) => format!("<p class=\"small\">{}{bars}</p>", escape(text)),
+        }
+    }
+
+    /// What is to be said of errors and noise beside tables, whose values are those of the file.
+    pub(super) fn as_seen(&self) -> String {
+        match self.looks {
+            Legend::Pictures { .. } => String::new(),
+            Legend::Features { .. } => format!(", as the network sees rows ({})", escape(&self.summary.preparation)),
         }
     }
 

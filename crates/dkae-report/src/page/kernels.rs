@@ -6,7 +6,8 @@ use dkae::metrics::{alignment, code_loss};
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::Serialize;
 
-use super::pack::{Packed, level, range};
+use super::figures::fixed;
+use super::pack::Packed;
 use super::{Page, Report};
 use crate::Result;
 use crate::kernel::{self, Matrix, groups};
@@ -27,7 +28,7 @@ pub(super) struct Kernels {
     pub rows: Vec<usize>,
     /// Groups in order: name and rows.
     pub groups: Vec<(String, usize)>,
-    /// Lower triangles with the diagonal, in 16 bits between the ends.
+    /// Lower triangles with the diagonal.
     pub prior: Triangle,
     pub codes: Triangle,
     /// The colour scale: entries divided by their root mean square.
@@ -41,11 +42,10 @@ pub(super) struct Kernels {
     pub still: String,
 }
 
-/// A symmetric matrix.
+/// A symmetric matrix. Its entries are carried whole: a polynomial kernel may have some a million times larger than
+/// others, of which levels between two ends would leave nothing.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Triangle {
-    low: f64,
-    high: f64,
     /// Root mean square of all entries.
     rms: f64,
     values: Packed,
@@ -53,11 +53,10 @@ pub(super) struct Triangle {
 
 impl Triangle {
     fn new(matrix: ArrayView2<f32>) -> Triangle {
-        let (low, high) = range(matrix.iter().map(|&v| f64::from(v)));
         let rms = (matrix.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / matrix.len() as f64).sqrt();
         let lower = matrix.rows().into_iter().enumerate();
-        let lower = lower.flat_map(|(i, row)| row.iter().take(i + 1).map(|&v| f64::from(v)).collect::<Vec<_>>());
-        Triangle { low, high, rms, values: Packed::u16s(lower.map(|v| level(v, low, high))) }
+        let lower = lower.flat_map(|(i, row)| row.iter().take(i + 1).copied().collect::<Vec<_>>());
+        Triangle { rms, values: Packed::f32s(lower) }
     }
 }
 
@@ -107,13 +106,13 @@ impl Page {
     pub(super) fn kernels_text(&self, kernels: &Kernels) -> String {
         format!(
             "The similarity of every pair of {} {} rows: what the prior says, and the inner product of their codes. Rows \
-             are sorted by {}. On these rows the alignment of the two is {:.3} (1 when they are the same up to scale), \
-             L_c = {:.3}.",
+             are sorted by {}. On these rows the alignment of the two is {} (1 when they are the same up to scale), \
+             L_c = {}.",
             kernels.rows.len(),
             self.kind(),
             if self.classes.is_empty() { "cluster" } else { "class" },
-            kernels.alignment,
-            kernels.loss
+            fixed(kernels.alignment, 3),
+            fixed(kernels.loss, 3)
         )
     }
 }
@@ -127,21 +126,44 @@ mod tests {
     fn both_kernels_are_carried_row_by_row_in_the_order_of_the_groups() {
         let codes = ndarray::array![[1.0f32, 0.0], [0.5, 2.0], [3.0, 0.25], [0.0, 1.5]];
         let half = ndarray::array![[2.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 3.0]];
-        let p = half.dot(&half.t());
-        let (prior, _) = Precomputed::new(p.clone()).unwrap();
+        let whole = half.dot(&half.t());
+        let (prior, _) = Precomputed::new(whole.clone()).unwrap();
         let by = Groups { of: vec![1, 0, 1, 0], names: vec!["a".into(), "b".into()] };
         let kernels = Report::default().kernels(&prior, codes.view(), &by).unwrap();
         assert_eq!(kernels.rows, [1, 3, 0, 2]);
         assert_eq!(kernels.groups, [("a".to_owned(), 2), ("b".to_owned(), 2)]);
-        for (found, whole) in [(&kernels.prior, p), (&kernels.codes, codes.dot(&codes.t()))] {
+        for (found, whole) in [(&kernels.prior, &whole), (&kernels.codes, &codes.dot(&codes.t()))] {
             let pairs = (0..4).flat_map(|i| (0..=i).map(move |j| (i, j)));
-            let levels = found.values.read_u16s();
-            assert_eq!(levels.len(), 10);
-            for ((i, j), level) in pairs.zip(levels) {
-                let value = found.low + (found.high - found.low) * f64::from(level) / 65535.0;
-                let wanted = f64::from(whole[[kernels.rows[i], kernels.rows[j]]]);
-                assert!((value - wanted).abs() < 1e-3, "({i}, {j}): {value} {wanted}");
+            let values = found.values.read_f32s();
+            assert_eq!(values.len(), 10);
+            for ((i, j), value) in pairs.zip(values) {
+                let wanted = whole[[kernels.rows[i], kernels.rows[j]]];
+                assert!((value - wanted).abs() <= 1e-6 * wanted.abs(), "({i}, {j}): {value} {wanted}");
             }
+            let squares = whole.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
+            assert!((found.rms - (squares / 16.0).sqrt()).abs() < 1e-5 * found.rms);
+        }
+        // The cosine of both as vectors of 16 entries, by hand.
+        let c = codes.dot(&codes.t());
+        let dot = |a: &Array2<f32>, b: &Array2<f32>| a.iter().zip(b).map(|(&a, &b)| f64::from(a * b)).sum::<f64>();
+        let cosine = dot(&whole, &c) / (dot(&whole, &whole) * dot(&c, &c)).sqrt();
+        assert!((kernels.alignment - cosine).abs() < 1e-5 && cosine < 0.99, "{} {cosine}", kernels.alignment);
+        assert!((kernels.loss - (2.0 - 2.0 * cosine).sqrt()).abs() < 1e-4, "{}", kernels.loss);
+    }
+
+    /// One row a thousand times as long as the others: of degree 3 their entries are 1e18 times smaller than its own.
+    #[test]
+    fn small_entries_of_a_kernel_with_a_wide_range_come_back_to_six_digits() {
+        let x = Array2::from_shape_fn((6, 3), |(i, j)| {
+            (0.1 + ((i * 5 + j * 3) % 7) as f32) * if i == 4 { 1000.0 } else { 1.0 }
+        });
+        let p = x.dot(&x.t()).mapv(|v| (v + 1.0).powi(3));
+        let (least, most) = p.iter().fold((f32::INFINITY, 0f32), |(a, b), &v| (a.min(v), b.max(v)));
+        assert!(most / least > 1e12, "{least} {most}");
+        let triangle = Triangle::new(p.view());
+        let pairs = (0..6).flat_map(|i| (0..=i).map(move |j| (i, j)));
+        for ((i, j), value) in pairs.zip(triangle.values.read_f32s()) {
+            assert!((value - p[[i, j]]).abs() <= 1e-6 * p[[i, j]].abs(), "({i}, {j}): {value} {}", p[[i, j]]);
         }
     }
 }

@@ -367,12 +367,9 @@ impl<'a> Looks<'a> {
             if listed > LISTED {
                 text += &format!(
                     " Of the {listed} features of a row those {LISTED} are listed that are farthest from their mean, in \
-                     deviations of the training rows; of the decoder those that vary most over the map."
+                     deviations of the training rows; of what is decoded those that vary most over the map."
                 );
             }
-            text += " A bar runs from the least to the largest value in the training rows; its tick is their mean, and an \
-                     arrow at its end means that the value lies beyond.";
-            text += &self.about_far();
         }
         if let Some((_, svd)) = &self.preparation.text {
             text += &format!(
@@ -382,6 +379,16 @@ impl<'a> Looks<'a> {
             );
         }
         text
+    }
+
+    /// What a reader must know about the bars beside values, which only the page's script draws.
+    pub fn about_bars(&self) -> String {
+        if self.picture.is_some() {
+            return String::new();
+        }
+        let bars = " A bar runs from the least to the largest value in the training rows; its tick is their mean, and an \
+                    arrow at its end means that the value lies beyond.";
+        bars.to_owned() + &self.about_far()
     }
 
     /// Which bars end before the last value of the training rows.
@@ -541,7 +548,8 @@ pub(super) mod tests {
         let table = Table { x, ..Table::default() };
         let train: Vec<usize> = (0..100).collect();
         let mut looks = Looks::new(&model, &Source::from(&table), &train).unwrap();
-        let text = looks.about_values();
+        let text = looks.about_bars();
+        assert!(!looks.about_values().contains("bar"));
         assert!(text.contains(" Of feature 2 it ends before single values"), "{text}");
         let rows = Raw::of(&Source::from(&table), model.preparation(), &[7]).unwrap();
         looks.add(Given::Rows(&rows), &Choice::Same(vec![0, 1])).unwrap();

@@ -2,20 +2,24 @@
 
 use dkae::code::PcaModel;
 use dkae::net::Model;
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use serde::Serialize;
 
-use super::figures::percent;
+use super::figures::{Line, gallery, percent};
 use super::looks::{Choice, Given, Looks};
 use super::pack::{Packed, level, range};
-use super::rows::Held;
+use super::rows::{Held, in_words};
 use super::statistics::near_ends;
 use super::{Page, Report, decode};
 use crate::Result;
 use crate::scatter;
+use crate::svg::escape;
+use crate::theme::{self, Shape};
 
 /// Points of the map when it stands still, without JavaScript or on paper.
 const STILL: usize = 1000;
+/// Decoded points along each side when it stands still.
+const STILL_SIDE: usize = 6;
 /// Width by height of the map on a screen: what it shows beside the rows is decoded too.
 const ASPECT: f64 = 4.0 / 3.0;
 
@@ -34,6 +38,9 @@ pub(super) struct Map {
     pub grid: usize,
     #[serde(skip)]
     pub still: String,
+    /// Some of the decoded points that stand still; nothing when they are not pictures.
+    #[serde(skip)]
+    pub decoded_still: String,
     /// Rows that are drawn when it stands still.
     #[serde(skip)]
     pub drawn: usize,
@@ -84,6 +91,11 @@ impl Report {
         let still = scatter::Map { width: 560.0, height: 460.0, ..scatter::Map::default() };
         let labels = &held.labels[..held.labels.len().min(shown)];
         let still = still.draw(points.slice(s![..shown, ..]), labels, &held.classes)?;
+        let key = key(labels, &held.classes, still.svg());
+        let decoded_still = match looks.shape() {
+            Some(_) => decoded_still(looks, &decoded, side, if axes == 2 { STILL_SIDE } else { 1 })?,
+            None => String::new(),
+        };
         let ratio = &pca.explained_variance_ratio;
         let explained = [ratio[0], ratio.get(1).copied().unwrap_or(0.0)];
         let map = Map {
@@ -93,7 +105,8 @@ impl Report {
             explained,
             side,
             grid,
-            still: still.svg().to_owned(),
+            still: still.svg().to_owned() + &key,
+            decoded_still,
             drawn: shown,
             beyond,
         };
@@ -104,13 +117,17 @@ impl Report {
 impl Page {
     /// What the section shows.
     pub(super) fn map_text(&self) -> String {
-        let parts: Vec<String> = self.rows.parts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        let parts = parts.join(" and ");
+        let parts = in_words(&self.rows.parts);
         let [a, b] = self.map.explained;
         let classes = if self.classes.is_empty() {
             ""
         } else {
             " Colour and shape show the class, which training did not see unless the kernel is made of labels."
+        };
+        let also = match self.rows.count - self.rows.regular {
+            0 => String::new(),
+            1 => " The last of them is there because its error is among the largest.".into(),
+            n => format!(" The last {n} of them are there because their errors are among the largest."),
         };
         let beyond = match self.map.beyond {
             0 => String::new(),
@@ -118,22 +135,44 @@ impl Page {
             n => format!(" {n} rows lie far beyond all others, and are drawn at the rim."),
         };
         if self.summary.code_width == 1 {
+            let above = self.decoder_text(", and the decoder makes the same of all points above each other");
             return format!(
-                "The codes of {parts} rows. A code is one number, so all lie on a line, and the decoder makes the same of \
-                 all points above each other.{beyond}{classes}"
+                "The codes of {parts} rows. A code is one number, so all lie on a line{above}.{also}{beyond}{classes}"
             );
         }
         let sees = if a + b < 0.9995 {
-            ": the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
-             reconstruction"
+            self.decoder_text(
+                ": the decoder sees no more than that of a point of the map, so its rows are plainer here than a row's own \
+                 reconstruction",
+            )
         } else {
-            ""
+            String::new()
         };
         let (a, b) = (percent(a), percent(b));
         format!(
             "The codes of {parts} rows on their first two principal components, which carry {a} and {b} of the \
-             variance{sees}.{beyond}{classes}"
+             variance{sees}.{also}{beyond}{classes}"
         )
+    }
+
+    /// Words about the decoder at a point of the map. Only the page's script shows what it makes of it, but for pictures.
+    fn decoder_text(&self, words: &str) -> String {
+        match self.map.decoded_still.is_empty() {
+            true => format!("<span class=\"live\" hidden>{words}</span>"),
+            false => words.to_owned(),
+        }
+    }
+
+    /// The decoded points that stand still, and what they are.
+    pub(super) fn decoded_still(&self) -> String {
+        if self.map.decoded_still.is_empty() {
+            return String::new();
+        }
+        let where_from = match self.summary.code_width {
+            1 => "points spread evenly over the map, from its left end to its right",
+            _ => "points spread evenly over the map, from its upper left corner to its lower right",
+        };
+        format!("<p>What the decoder makes of {where_from}:</p>\n{}", self.map.decoded_still)
     }
 
     pub(super) fn map_drawn(&self) -> String {
@@ -142,6 +181,36 @@ impl Page {
             (_, all) => format!("{all} rows are drawn."),
         }
     }
+}
+
+/// A key of the classes below a map, when it does not have their names whole.
+fn key(labels: &[usize], classes: &[String], map: &str) -> String {
+    let mut shown = labels.to_vec();
+    shown.sort_unstable();
+    shown.dedup();
+    let names = shown.into_iter().filter_map(|class| Some((class, escape(classes.get(class)?))));
+    let names: Vec<_> = names.collect();
+    if names.iter().all(|(_, name)| map.contains(&format!(">{name}</text>"))) {
+        return String::new();
+    }
+    let item = |(class, name): &(usize, String)| {
+        let (mark, fill) = (Shape::of(*class).path(0.0, 0.0, 10.0), theme::colour(*class));
+        format!(
+            "<li><svg viewBox=\"-14 -14 28 28\" width=\"14\" height=\"14\" aria-hidden=\"true\"><path d=\"{mark}\" \
+             fill=\"{fill}\"/></svg><span>{name}</span></li>"
+        )
+    };
+    format!("<ul class=\"key\">{}</ul>", names.iter().map(item).collect::<String>())
+}
+
+/// Some of the decoded points as pictures, from the top left; `lines` lines of them at most.
+fn decoded_still(looks: &Looks, decoded: &Array2<f32>, side: usize, lines: usize) -> Result<String> {
+    let count = side.min(STILL_SIDE);
+    let spread = |i: usize| i * (side - 1) / (count - 1).max(1);
+    let line = |j: usize| decoded.select(Axis(0), &(0..count).map(|i| j * side + spread(i)).collect::<Vec<_>>());
+    let rows: Vec<Array2<f32>> = (0..count).rev().take(lines).map(|j| line(spread(j))).collect();
+    let lines = rows.iter().map(|rows| Line { caption: "", rows: Given::Network(rows) });
+    gallery(looks, &Choice::All, &lines.collect::<Vec<_>>(), &[])
 }
 
 /// Brings points beyond the part that is shown to its rim, where they can be seen; how many there were.
@@ -189,6 +258,8 @@ mod tests {
         let pca = Pca { components: 2, ..Pca::default() }.fit(codes.view()).unwrap();
         let held = Held {
             parts: vec![(2, 40)],
+            places: (0..40).map(|i| (2, i)).collect(),
+            regular: 40,
             raw: Raw::Dense(table.x.clone()),
             x,
             numbers: (0..40).collect(),
@@ -255,6 +326,8 @@ mod tests {
             let codes = encode(&model, prepared.view()).unwrap();
             let held = Held {
                 parts: vec![(2, 60)],
+                places: (0..60).map(|i| (2, i)).collect(),
+                regular: 60,
                 raw: Raw::Dense(x.clone()),
                 x: prepared,
                 numbers: (0..60).collect(),

@@ -6,7 +6,7 @@
 //!
 //! - pictures of rows as PNG sprite sheets, other rows as their largest features;
 //! - a grid of decoded points of the plane of the map, which the page interpolates: the inverse map, live;
-//! - decoded walks, denoised examples, and the lower triangles of both kernels in 16 bits.
+//! - decoded walks, denoised examples, and the lower triangles of both kernels.
 //!
 //! Without JavaScript the figures of this crate stand in place of the live ones; on paper too.
 //!
@@ -51,10 +51,10 @@ use kernels::{Groups, Kernels};
 use looks::{Given, Looks, Sheet};
 use map::Map;
 use pack::Packed;
-use rows::{Held, PARTS, Rows, classes, errors};
+use rows::{Held, PARTS, Ranked, Rows, classes, errors};
 use summary::Summary;
 use walks::Walks;
-use worst::{Worst, misaligned};
+use worst::{Worst, least_aligned};
 
 /// What a page is about: a model, the rows it was trained on and held out from, and what is known besides.
 pub struct Subject<'a> {
@@ -79,13 +79,16 @@ pub struct Subject<'a> {
 /// What the time of training is called.
 pub const TRAINING: &str = "training";
 
+/// Rows encoded and decoded at a time: the activations of all layers of all rows at once could be large.
+const BLOCK: usize = 1024;
+
 /// The most bytes of a page: 5 MB, with something to spare.
 const MOST_BYTES: usize = 4_900_000;
 
 /// How much a page shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Held-out rows on the map, at most: test rows first, then validation rows. Default 3000.
+    /// Held-out rows on the map, at most, besides the worst: test rows first, then validation rows. Default 3000.
     pub points: usize,
     /// Decoded points along each side of the map. Default 24.
     pub grid: usize,
@@ -139,6 +142,8 @@ pub struct Page {
     /// What a reader must know about the values of rows.
     #[serde(skip)]
     about_values: String,
+    #[serde(skip)]
+    about_bars: String,
     /// The classes of the rows, in their order; empty without labels, and with too many to show.
     classes: Vec<String>,
     looks: looks::Legend,
@@ -161,26 +166,33 @@ impl Report {
             Some(labels) => self.accuracies(subject.model, subject.rows, labels, progress)?,
             None => None,
         };
+        let ranked = Ranked::new(subject, self.worst, progress)?;
         let machines = accuracies.map(|_| ("fitting both linear SVMs".to_owned(), since.elapsed()));
         let mut settings = self.clone();
         loop {
-            let mut page = settings.attempt(subject, accuracies, progress)?;
+            let mut page = settings.attempt(subject, accuracies, &ranked, progress)?;
             page.summary.times.extend(machines.clone());
             let bytes = page.html()?.len();
-            if bytes <= MOST_BYTES || page.rows.count <= 1 {
+            if bytes <= MOST_BYTES || page.rows.regular <= 1 {
                 return Ok(page);
             }
             // With smaller pictures all sheets shrink, with fewer rows only theirs: small steps, but not too many.
             let budget = settings.budget.min(bytes);
             settings.budget = (budget / 4 * 3).min(budget.saturating_sub(bytes - MOST_BYTES));
             if let looks::Legend::Features { .. } = page.looks {
-                settings.points = page.rows.count / 2;
+                settings.points = page.rows.regular / 2;
             }
         }
     }
 
     /// All that the page shows, however large it becomes.
-    fn attempt(&self, subject: &Subject, accuracies: Option<Accuracies>, progress: &dyn Progress) -> Result<Page> {
+    fn attempt(
+        &self,
+        subject: &Subject,
+        accuracies: Option<Accuracies>,
+        ranked: &Ranked,
+        progress: &dyn Progress,
+    ) -> Result<Page> {
         let Subject { model, rows, .. } = *subject;
         let tell = |done: u64, what: &str| tell(progress, done, what);
         let labels = classes(rows);
@@ -188,8 +200,8 @@ impl Report {
         tell(1, "report: rows")?;
         let train = rows.parts[0].slice(s![..rows.parts[0].nrows().min(self.fitted), ..]);
         let mut looks = Looks::new(model, subject.source, &rows.split.train)?;
-        let limit = looks.fit(model, Held::new(subject, self.points)?.x.view(), self.budget, self.points)?;
-        let held = Held::new(subject, limit)?;
+        let limit = looks.fit(model, Held::new(subject, self.points, &[])?.x.view(), self.budget, self.points)?;
+        let held = Held::new(subject, limit, &ranked.worst)?;
         let classes = held.classes.clone();
         let since = Instant::now();
         let codes = encode(model, held.x.view())?;
@@ -232,12 +244,12 @@ impl Report {
             let rows = held.raw.select(&kernels.rows);
             kernels.sheet = Some(looks.add(Given::Rows(&rows), &varying)?);
         }
-        let misaligned = match prior {
-            Some(prior) => misaligned(prior, shown, self.worst, progress)?,
+        let misaligned = match subject.priors {
+            Some(priors) => least_aligned(priors, codes.view(), &held, self.worst, progress)?,
             None => Vec::new(),
         };
-        let worst = Worst::new(&errors[..count], self.worst, misaligned, (&mut looks, &largest), &held, back.view())?;
-        let about_values = looks.about_values();
+        let worst = Worst::new(ranked, &errors, misaligned, (&mut looks, &largest), &held, back.view())?;
+        let (about_values, about_bars) = (looks.about_values(), looks.about_bars());
         let (looks, sheets) = looks.finish();
         let mut summary = Summary::new(subject, accuracies);
         summary.times.push((format!("encoding {} rows", held.x.nrows() + train.nrows()), encoding));
@@ -247,6 +259,7 @@ impl Report {
             history: model.about().history.clone(),
             layers: model.net().layers().len(),
             about_values,
+            about_bars,
             classes,
             looks,
             sheets,
@@ -258,6 +271,7 @@ impl Report {
                 errors: Packed::f32s(errors.iter().copied()),
                 original,
                 restored,
+                regular: held.regular,
             },
             map,
             walks,
@@ -291,7 +305,7 @@ fn tell(progress: &dyn Progress, done: u64, what: &str) -> Result<()> {
     if progress.stop() { Err(dkae::Error::Interrupted.into()) } else { Ok(()) }
 }
 
-/// Codes of prepared rows, block by block: the activations of all layers of all rows at once could be large.
+/// Codes of prepared rows, block by block.
 fn encode(model: &Model, x: ArrayView2<f32>) -> Result<Array2<f32>> {
     by_blocks(x, |block| model.net().encode(block))
 }
@@ -302,7 +316,7 @@ fn decode(model: &Model, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
 }
 
 fn by_blocks(x: ArrayView2<f32>, work: impl Fn(ArrayView2<f32>) -> dkae::Result<Array2<f32>>) -> Result<Array2<f32>> {
-    let blocks = x.axis_chunks_iter(Axis(0), 1024).map(work).collect::<dkae::Result<Vec<_>>>()?;
+    let blocks = x.axis_chunks_iter(Axis(0), BLOCK).map(work).collect::<dkae::Result<Vec<_>>>()?;
     let views: Vec<_> = blocks.iter().map(|b| b.view()).collect();
     concatenate(Axis(0), &views).map_err(|_| Error::Data("there are no rows".to_owned()))
 }

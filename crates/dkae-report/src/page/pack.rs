@@ -43,6 +43,11 @@ impl Packed {
     }
 
     #[cfg(test)]
+    pub fn read_u32s(&self) -> Vec<u32> {
+        self.read_bytes().chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+    }
+
+    #[cfg(test)]
     pub fn read_f32s(&self) -> Vec<f32> {
         self.read_bytes().chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
     }

@@ -7,7 +7,7 @@ use dkae::data::Shape;
 use dkae::data::scale::Scale;
 
 use super::classify::Accuracies;
-use super::figures::short;
+use super::figures::{capital, short};
 use super::rows::too_many;
 use super::{Subject, TRAINING};
 use crate::svg::escape;
@@ -182,11 +182,6 @@ impl Summary {
     }
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// 14 000.
 fn thousands(value: usize) -> String {
     let digits = value.to_string();
@@ -211,6 +206,44 @@ fn seconds(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The text of one element after another, without their tags.
+    fn plain(html: &str) -> String {
+        let text = html.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text.trim());
+        text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn every_figure_stands_where_it_is_named() {
+        let names = ["reconstruction", "code", "codes-to-ideal", "prior-to-ideal"];
+        let parts = [("train", 0.1), ("validation", 0.2), ("test", 0.3)];
+        let figure = |(part, base): (&str, f64), (k, what): (usize, &str)| {
+            (format!("{part}.{what}"), base + 0.01 * (k + 1) as f64)
+        };
+        let figures = parts.iter().flat_map(|&p| names.iter().enumerate().map(move |(k, w)| figure(p, (k, w))));
+        let accuracies = Accuracies { inputs: 0.8125, codes: 0.9375, learned: 70, tested: 16 };
+        let summary = Summary {
+            figures: figures.collect(),
+            accuracies: Some(accuracies),
+            parts: [70, 14, 16],
+            ..Summary::default()
+        };
+        let tiles = plain(&summary.tiles());
+        for words in [
+            "0.31 | reconstruction loss L_r, test rows | ",
+            // 1 - 0.32^2 / 2.
+            "0.3200 | code loss L_c, test rows | distance of both kernels, 0 to 1.41; their alignment is 0.949",
+            "0.3300 | L_c of codes to the ideal kernel | the ideal kernel knows the classes; that of the prior is 0.3400",
+            "93.75 % | accuracy of a linear SVM on codes | on inputs 81.25 %; 70 rows to learn from, 16 to test on",
+        ] {
+            assert!(tiles.contains(words), "{words}: {tiles}");
+        }
+        let losses = plain(&summary.losses());
+        let wanted =
+            "training, 70 rows | 0.11 | 0.1200 | validation, 14 rows | 0.21 | 0.2200 | test, 16 rows | 0.31 | 0.3200";
+        assert!(losses.ends_with(wanted), "{losses}");
+        assert!(plain(&summary.facts()).contains("Linear SVM | 81.25 % on inputs, 93.75 % on codes"));
+    }
 
     #[test]
     fn numbers_read_well() {

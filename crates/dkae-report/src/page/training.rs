@@ -122,6 +122,64 @@ mod tests {
         assert!(curves(&[], 2).is_empty());
     }
 
+    /// Where the corners of a curve are.
+    fn corners(chart: &Chart, colour: usize, dashed: bool) -> Vec<(f64, f64)> {
+        let stroke = format!("stroke=\"{}\"", crate::theme::colour(colour));
+        let curve = |l: &&str| l.contains("d=\"M") && l.contains(&stroke) && l.contains("stroke-dasharray") == dashed;
+        let line = chart.figure.svg().lines().find(curve).unwrap();
+        let path = line.split("d=\"").nth(1).unwrap().split('"').next().unwrap();
+        let points = path.split(['M', 'L']).filter_map(|p| p.split_once(' '));
+        points.map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn curves_have_the_values_of_the_history() {
+        let (steps, codes, errors) = ([10, 20, 50], [0.9f32, 0.6, 0.5], [0.4f32, 0.2, 0.1]);
+        let history: Vec<Record> = (0..9)
+            .map(|i| Record {
+                phase: i / 3,
+                step: steps[i % 3],
+                // Every phase has values of its own.
+                reconstruction: errors[i % 3] / (1 + i / 3) as f32,
+                code: if i < 3 { 0.0 } else { codes[i % 3] / (1 + i / 3) as f32 },
+                validation: (i % 3 > 0).then(|| (2.0 * errors[i % 3] / (1 + i / 3) as f32, 0.7 * codes[i % 3])),
+            })
+            .collect();
+        let charts = curves(&history, 2);
+        let scaled = |values: [f32; 3], by: f64| values.map(|v| f64::from(v) * by).to_vec();
+        let looks = |values: [f32; 3], by: f64| scaled(values, by)[1..].to_vec();
+        for (place, title, colour, log, train, validation) in [
+            (0, "Pretraining: reconstruction", 0, true, scaled(errors, 1.0), looks(errors, 2.0)),
+            (0, "Pretraining: reconstruction", 1, true, scaled(errors, 0.5), looks(errors, 1.0)),
+            (1, "Pretraining of the code layer: alignment", 3, false, scaled(codes, 0.5), looks(codes, 0.7)),
+            (2, "Fine-tuning: reconstruction", 0, true, scaled(errors, 1.0 / 3.0), looks(errors, 2.0 / 3.0)),
+            (3, "Fine-tuning: alignment", 3, false, scaled(codes, 1.0 / 3.0), looks(codes, 0.7)),
+        ] {
+            let chart = &charts[place];
+            assert_eq!(chart.title, title);
+            let (solid, dashed) = (corners(chart, colour, false), corners(chart, colour, true));
+            assert_eq!((solid.len(), dashed.len()), (3, 2), "{title}");
+            // By the first and last corner of the solid curve the scales are known; all others must agree.
+            let along = |steps: [u64; 3], i: usize| steps[i] as f64;
+            let up = |value: f64| if log { value.ln() } else { value };
+            let scale = |a: f64, b: f64, from: f64, to: f64, at: f64| from + (at - a) / (b - a) * (to - from);
+            let steps = steps.map(|s| s as u64);
+            let x = |i: usize| scale(along(steps, 0), along(steps, 2), solid[0].0, solid[2].0, along(steps, i));
+            let y = |value: f64| scale(up(train[0]), up(train[2]), solid[0].1, solid[2].1, up(value));
+            for (found, wanted) in solid.iter().zip((0..3).map(|i| (x(i), y(train[i])))) {
+                assert!((found.0 - wanted.0).abs() < 0.03 && (found.1 - wanted.1).abs() < 0.03, "{title} {found:?}");
+            }
+            for (found, wanted) in dashed.iter().zip((0..2).map(|i| (x(i + 1), y(validation[i])))) {
+                assert!(
+                    (found.0 - wanted.0).abs() < 0.03 && (found.1 - wanted.1).abs() < 0.1,
+                    "{title} {found:?} {wanted:?}"
+                );
+            }
+            // Up is more, and later is to the right.
+            assert!(solid[0].1 < solid[2].1 && solid[0].0 < solid[2].0, "{title}");
+        }
+    }
+
     #[test]
     fn pretraining_shows_the_validation_rows_dashed_in_the_colour_of_their_layer() {
         let record = |phase, step, validation| Record { phase, step, reconstruction: 0.1, code: 0.2, validation };

@@ -7,9 +7,10 @@ use dkae::progress::Progress;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use serde::Serialize;
 
-use super::figures::{Line, gallery, percent};
+use super::figures::{Line, capital, gallery, percent};
 use super::looks::{Choice, Given, Looks};
 use super::{Report, decode};
+use crate::svg::escape;
 use crate::{Error, Result};
 
 /// Points of a walk in a table that stands still.
@@ -99,11 +100,18 @@ impl Report {
         let place = |j: usize| (j - 1) * self.steps;
         let along = |step: usize| format!("{} %", 100 * step / (self.steps - 1));
         let still = if looks.shape().is_some() {
+            let shown = walks.clone();
             let still: Vec<_> = walks
-                .map(|j| (format!("1 to {}", j + 1), decoded.slice(s![place(j)..place(j) + self.steps, ..]).to_owned()))
+                .map(|j| {
+                    (
+                        format!("cluster 1 to {}", j + 1),
+                        decoded.slice(s![place(j)..place(j) + self.steps, ..]).to_owned(),
+                    )
+                })
                 .collect();
             let lines = still.iter().map(|(caption, rows)| Line { caption, rows: Given::Network(rows) });
-            gallery(looks, varying, &lines.collect::<Vec<_>>(), &(0..self.steps).map(along).collect::<Vec<_>>())?
+            let heads: Vec<String> = (0..self.steps).map(along).collect();
+            gallery(looks, varying, &lines.collect::<Vec<_>>(), &heads)? + &key(&clusters.names[..shown.end])
         } else {
             // A table for each walk, with a column for each stop.
             let names = &clusters.names;
@@ -120,6 +128,14 @@ impl Report {
     }
 }
 
+/// What the clusters are, below a figure that has only their numbers; nothing where they have no other names.
+fn key(names: &[String]) -> String {
+    match names.iter().any(|name| name.contains(':')) {
+        true => format!("<p class=\"small\">{}.</p>", escape(&capital(&names.join("; ")))),
+        false => String::new(),
+    }
+}
+
 /// Steps of a walk, spread evenly, with both ends.
 fn stops(steps: usize) -> Vec<usize> {
     let count = steps.min(STOPS);
@@ -129,6 +145,13 @@ fn stops(steps: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_with_numbers_of_clusters_has_a_key() {
+        let names = ["cluster 1: 77 % <b>0</b>", "cluster 2: over 99 % 1"].map(str::to_owned);
+        assert_eq!(key(&names), "<p class=\"small\">Cluster 1: 77 % &lt;b&gt;0&lt;/b&gt;; cluster 2: over 99 % 1.</p>");
+        assert_eq!(key(&["cluster 1", "cluster 2"].map(str::to_owned)), "");
+    }
 
     #[test]
     fn stops_go_all_the_way() {

@@ -1,7 +1,7 @@
 //! The section that says where to look next: the worst reconstructions and the most misaligned rows.
 //!
-//! A row's alignment is the cosine between its row of P and its row of C, over the rows on the page; a row with a low
-//! one has other neighbours among the codes than the prior gives it.
+//! A row's alignment is the cosine between its row of P and its row of C, over the rows of its part on the page; a row
+//! with a low one has other neighbours among the codes than the prior gives it.
 //!
 //! The nearest row is, by either kernel, the one of the largest cosine k(x, y) / sqrt(k(x, x) k(y, y)). The entry itself
 //! would call the row with the largest diagonal nearest to all: the longest code, the longest row of a linear kernel, the
@@ -14,9 +14,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::Serialize;
 
 use super::Page;
-use super::figures::{Line, gallery, named_table, short};
+use super::figures::{Line, fixed, gallery, named_table, short};
 use super::looks::{Choice, Given, Looks};
-use super::rows::Held;
+use super::rows::{Held, PARTS, Ranked, in_words};
 use crate::Result;
 
 /// Rows of both kernels that are compared at a time.
@@ -27,13 +27,18 @@ const BLOCK: usize = 128;
 pub(super) struct Worst {
     /// Worst reconstructed first.
     pub reconstructed: Vec<usize>,
-    /// The mean squared error of all rows looked at.
+    /// The mean squared error of all rows ranked.
     pub mean_error: f64,
     /// Least aligned first.
     pub misaligned: Vec<Misaligned>,
     /// A sheet with those rows, then their nearest by the prior, then by codes, all by the features of the first; pictures
     /// need none.
     pub neighbours: Option<usize>,
+    /// The rows ranked by their error, and those ranked by their alignment, in words.
+    #[serde(skip)]
+    pub ranked: String,
+    #[serde(skip)]
+    pub aligned: String,
     #[serde(skip)]
     pub reconstructed_still: String,
     #[serde(skip)]
@@ -51,17 +56,16 @@ pub(super) struct Misaligned {
 
 impl Worst {
     pub fn new(
+        ranked: &Ranked,
         errors: &[f32],
-        count: usize,
         misaligned: Vec<Misaligned>,
         (looks, largest): (&mut Looks, &Choice),
         held: &Held,
         back: ArrayView2<f32>,
     ) -> Result<Worst> {
-        let mut order: Vec<usize> = (0..errors.len()).collect();
-        order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]).then(a.cmp(&b)));
-        order.truncate(count);
-        let mean_error = errors.iter().map(|&e| f64::from(e)).sum::<f64>() / errors.len().max(1) as f64;
+        let on_page = |place: &(usize, usize)| held.places.iter().position(|own| own == place);
+        let order: Vec<usize> = ranked.worst.iter().filter_map(on_page).collect();
+        let mean_error = ranked.mean;
         let briefly = looks.shape().is_some();
         let still = |looks: &Looks, rows: &[usize], named: &[(&str, Given)]| {
             let lines: Vec<Line> = named.iter().map(|&(caption, rows)| Line { caption, rows }).collect();
@@ -79,7 +83,15 @@ impl Worst {
             .collect();
         let reconstructed_still = reconstructed_still + &named_table(["", "squared error", "times the mean"], &lines);
 
-        let mut worst = Worst { reconstructed: order, mean_error, reconstructed_still, ..Worst::default() };
+        let named: Vec<_> = ranked.parts.iter().map(|&(part, count)| (PARTS[part], count)).collect();
+        let mut worst = Worst {
+            reconstructed: order,
+            mean_error,
+            ranked: in_words(&named),
+            aligned: looked_at(held, ranked),
+            reconstructed_still,
+            ..Worst::default()
+        };
         if misaligned.is_empty() {
             return Ok(worst);
         }
@@ -96,7 +108,7 @@ impl Worst {
             .iter()
             .map(|m| {
                 let name = |i: usize| held.name(i, false);
-                [name(m.row), format!("{:.3}", m.alignment), name(m.by_prior), name(m.by_codes)]
+                [name(m.row), fixed(m.alignment, 3), name(m.by_prior), name(m.by_codes)]
             })
             .collect();
         worst.misaligned_still += &named_table(["", "alignment", "most like it by the prior", "by codes"], &lines);
@@ -113,11 +125,13 @@ impl Worst {
 impl Page {
     pub(super) fn worst_text(&self) -> String {
         format!(
-            "The {} rows farthest from their reconstruction: mislabelled, damaged or rare rows are often among them. The \
-             mean squared error of all {} rows is {}.<span class=\"live\" hidden> Press a row to find it on the map.</span>",
+            "The {} rows farthest from their reconstruction, of all {} rows: mislabelled, damaged or rare rows are often \
+             among them. The mean squared error of all is {}{}.<span class=\"live\" hidden> Press a row to find it on the \
+             map.</span>",
             self.kind(),
-            self.rows.parts[0].1,
-            short(self.worst.mean_error)
+            self.worst.ranked,
+            short(self.worst.mean_error),
+            self.as_seen()
         )
     }
 
@@ -127,10 +141,11 @@ impl Page {
             return String::new();
         }
         format!(
-            "<h3>Most misaligned rows</h3>\n<p>The alignment of a row is the cosine between its similarities by the prior \
-             and by codes. These rows have the lowest. The nearest row is the one of the largest cosine, whatever the lengths \
-             of rows and codes. {}</p>\n<div class=\"still\">{}</div>\n\
+            "<h3>Most misaligned rows</h3>\n<p>The alignment of a row is the cosine between its similarities to the rows \
+             of its part by the prior and by codes. Of {} these have the lowest. The nearest row is the one of the largest \
+             cosine, whatever the lengths of rows and codes. {}</p>\n<div class=\"still\">{}</div>\n\
              <div class=\"live\" hidden><div id=\"misaligned-rows\" class=\"cards\"></div></div>",
+            self.worst.aligned,
             self.neighbours_text(),
             self.worst.misaligned_still
         )
@@ -153,8 +168,48 @@ fn times(share: f64) -> String {
     if share < 0.095 { short(share) } else { format!("{share:.1}") }
 }
 
-/// The `count` least aligned rows.
-pub(super) fn misaligned(
+/// Which rows are ranked by their alignment: every part by itself, as far as it is on the page.
+fn looked_at(held: &Held, ranked: &Ranked) -> String {
+    let piece = |(part, _, count): (usize, usize, usize)| {
+        let all = ranked.parts.iter().find(|(own, _)| *own == part).map_or(count, |(_, all)| *all);
+        match count < all {
+            true => format!("the first {count} of {all} {} rows", PARTS[part]),
+            false => format!("all {count} {} rows", PARTS[part]),
+        }
+    };
+    held.pieces().into_iter().map(piece).collect::<Vec<_>>().join(" and ")
+}
+
+/// The `count` least aligned rows of the page, each among the first rows of its part.
+pub(super) fn least_aligned(
+    priors: &[Box<dyn Prior + '_>; 3],
+    codes: ArrayView2<f32>,
+    held: &Held,
+    count: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Misaligned>> {
+    let mut found = Vec::new();
+    for (part, start, rows) in held.pieces() {
+        let own = misaligned(&*priors[part], codes.slice(s![start..start + rows, ..]), count, progress)?;
+        found.extend(own.into_iter().map(|m| Misaligned {
+            row: start + m.row,
+            by_prior: start + m.by_prior,
+            by_codes: start + m.by_codes,
+            ..m
+        }));
+    }
+    sort(&mut found, count);
+    Ok(found)
+}
+
+/// The `count` least aligned, least first.
+fn sort(found: &mut Vec<Misaligned>, count: usize) {
+    found.sort_by(|a, b| a.alignment.total_cmp(&b.alignment).then(a.row.cmp(&b.row)));
+    found.truncate(count);
+}
+
+/// The `count` least aligned of some rows.
+fn misaligned(
     prior: &dyn Prior,
     codes: ArrayView2<f32>,
     count: usize,
@@ -189,8 +244,7 @@ pub(super) fn misaligned(
             found.push(Misaligned { row, alignment, by_prior, by_codes: nearest(n, row, |j| (by_code(j), 0.0)) });
         }
     }
-    found.sort_by(|a, b| a.alignment.total_cmp(&b.alignment).then(a.row.cmp(&b.row)));
-    found.truncate(count);
+    sort(&mut found, count);
     Ok(found)
 }
 

@@ -27,6 +27,11 @@ function short(value) {
     : value.toFixed(Math.max((size < 0 ? 3 : 5) - size, 0)).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
   return text.replace(/-/g, '−');
 }
+// So many decimals, with the minus sign of `short`, and none before zero.
+function fixed(value, decimals) {
+  const text = value.toFixed(decimals);
+  return Number(text) === 0 ? text.replace('-', '') : text.replace('-', '−');
+}
 // 100 only when it is all, and 0 only when it is nothing.
 function percent(share) {
   const text = (100 * share).toFixed(share > 0.9 || share < 0.0995 ? 1 : 0);

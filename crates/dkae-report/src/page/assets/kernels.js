@@ -3,15 +3,17 @@
 function startKernels() {
   const { rows: order, groups, scale, prior, codes, sheet } = data.kernels;
   const n = order.length;
-  const open = (triangle) => ({ ...triangle, values: u16(triangle.values) });
+  const open = (triangle) => ({ ...triangle, values: f32(triangle.values) });
   const kernels = [
     { canvas: find('kernel-prior'), name: 'Prior', ...open(prior) },
     { canvas: find('kernel-codes'), name: 'Codes', ...open(codes) },
   ];
   const entry = (kernel, i, j) => {
     const [a, b] = [Math.max(i, j), Math.min(i, j)];
-    return kernel.low + (kernel.values[(a * (a + 1)) / 2 + b] / 65535) * (kernel.high - kernel.low);
+    return kernel.values[(a * (a + 1)) / 2 + b];
   };
+  // A kernel of nothing but zeros has no unit.
+  const inUnits = (kernel, value) => (kernel.rms > 0 ? value / kernel.rms : 0);
   const view = makeView(find('kernel-view'), ['one row', 'the other']);
   let at = [Math.floor(n / 3), Math.floor(n / 4)];
 
@@ -31,7 +33,7 @@ function startKernels() {
       const image = context.createImageData(n, n);
       for (let i = 0; i < n; i += 1) {
         for (let j = 0; j < n; j += 1) {
-          const share = (entry(kernel, i, j) / kernel.rms - scale[0]) / (scale[1] - scale[0]);
+          const share = (inUnits(kernel, entry(kernel, i, j)) - scale[0]) / (scale[1] - scale[0]);
           const rgb = colours[Math.round(255 * Math.min(Math.max(share, 0), 1))];
           image.data.set([...rgb, 255], 4 * (i * n + j));
         }
@@ -122,7 +124,7 @@ function startKernels() {
     view.show(sheet === null ? [a, b].map((row) => sample(data.rows.original, row)) : at.map((place) => sample(sheet, place)));
     const values = kernels.map((kernel) => {
       const value = entry(kernel, at[0], at[1]);
-      return `${kernel.name}: ${short(value)} (${(value / kernel.rms).toFixed(2)} × RMS)`;
+      return `${kernel.name}: ${short(value)} (${fixed(inUnits(kernel, value), 2)} × RMS)`;
     });
     const groupless = labelled ? '' : '\n(no classes: rows are sorted by cluster)';
     find('kernel-text').textContent = `${rowName(a)} and ${rowName(b)}\n${values.join('\n')}${groupless}`;
