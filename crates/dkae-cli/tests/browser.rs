@@ -104,6 +104,34 @@ fn a_page_without_labels_and_without_a_kernel_has_what_remains() {
     }
 }
 
+/// One class, and two whose long names differ at their ends; a polynomial kernel with one row far out.
+#[test]
+fn few_classes_and_long_names_are_shown_too() {
+    let Some(chromium) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(clouds(folder.path(), 300)).unwrap();
+    let all = ["red", "green", "blue"];
+    let named = |names: [&str; 3]| all.iter().zip(names).fold(text.clone(), |text, (old, new)| text.replace(old, new));
+    let long = |end: &str| format!("samples of the second survey of the north-western district {end}");
+    std::fs::write(folder.path().join("one.csv"), named(["all"; 3])).unwrap();
+    let two = named([&long("before"), &long("afterwards"), &long("afterwards")]);
+    let (head, rows) = two.split_once('\n').unwrap();
+    // The largest entry of the kernel is some 1e15 times the others.
+    let far = rows.lines().enumerate().map(|(i, line)| match (i, line.split_once(',')) {
+        (i, Some((_, rest))) if i % 100 == 7 => format!("1e5,{rest}\n"),
+        _ => format!("{line}\n"),
+    });
+    std::fs::write(folder.path().join("two.csv"), format!("{head}\n{}", far.collect::<String>())).unwrap();
+    for (name, kernel) in [("one", "cosine"), ("two", "polynomial")] {
+        let (file, model) = (format!("{name}.csv"), format!("{name}.dkae"));
+        let fit = ["fit", &file, "--label", "kind", "--kernel", kernel, "--layers", "20,10", "-o", &model, "--report"];
+        done(folder.path(), &[&fit[..], &["--steps", "60", "--pretrain", "10"]].concat());
+        check(&chromium, &folder.path().join(format!("{name}.html")), &file);
+    }
+    let html = std::fs::read_to_string(folder.path().join("two.html")).unwrap();
+    assert!(html.contains(&format!(">{}</text>", long("before"))), "the map that stands still has whole names");
+}
+
 /// Strips of 4 x 200 pixels: a wave whose place and pace are the class.
 #[test]
 fn strips_are_drawn_so_that_they_can_be_seen() {

@@ -1,8 +1,10 @@
 //! 2-D maps of thousands of rows by class.
 //!
-//! Each class has a colour and a shape, and its name at its median. Marks are small and half transparent, so that dense
-//! places show as dense, and they are drawn in turn over the classes: drawn class after class, the last one would hide
-//! the others. A unit is as long across as down, since distances are what a map is for.
+//! Each class has a colour and a shape, and its name at its median, or beside it where the name would hide the class or
+//! another. More classes than can be named there, and names too long for it, are in a legend below the map. Marks are
+//! small and half transparent, so that dense places show as dense, and they are drawn in turn over the classes: drawn
+//! class after class, the last one would hide the others. A unit is as long across as down, since distances are what a
+//! map is for.
 
 use crate::svg::{Anchor, Canvas, Style, n};
 use crate::{Error, Figure, Result, text, theme};
@@ -13,7 +15,7 @@ use ndarray::ArrayView2;
 pub struct Map {
     /// Width in pixels. Default 360.
     pub width: f64,
-    /// Height in pixels. Default 360.
+    /// Height in pixels, without the legend. Default 360.
     pub height: f64,
     /// Radius of a mark in pixels; chosen by the number of points when `None`, the default.
     pub radius: Option<f64>,
@@ -37,9 +39,20 @@ struct Name {
     x: f64,
     y: f64,
     half: f64,
+    /// Where the class has its median.
+    of: (f64, f64),
 }
 
+/// The height of a name.
 const HIGH: f64 = 15.0;
+/// The most classes whose names are on the map.
+const NAMED: usize = 12;
+/// The largest share of a class that a name may cover.
+const COVERED: f64 = 1.0 / 3.0;
+/// A name farther than this from its class is joined to it by a line.
+const FAR: f64 = 14.0;
+/// The height of a line of the legend.
+const LINE: f64 = 17.0;
 
 impl Map {
     /// Draws the points, one per row of two columns. `labels[i]` is the class of row i and `names[label]` its name; a
@@ -85,7 +98,15 @@ impl Map {
             canvas.mark(theme::Shape::of(class(i)), places[i], radius, &theme::colour(class(i)));
         }
         canvas.raw("</g>\n");
-        for name in self.names(&places, labels, names, [x0, x1, top, bottom]) {
+        let named = self.names(&places, labels, names, [x0, x1, top, bottom]);
+        for name in &named {
+            let (dx, dy) = (name.of.0 - name.x, name.of.1 - name.y);
+            let (near_x, near_y) = (dx.clamp(-name.half, name.half), dy.clamp(-HIGH / 2.0, HIGH / 2.0));
+            if (dx - near_x).hypot(dy - near_y) > FAR {
+                canvas.line([name.x + near_x, name.y + near_y, name.of.0, name.of.1], &theme::ink(name.class), 0.75);
+            }
+        }
+        for name in named {
             let (shape, ink) = (theme::Shape::of(name.class), theme::ink(name.class));
             let left = name.x - name.half;
             // The class's mark on a halo of its own, then its name.
@@ -97,8 +118,32 @@ impl Map {
             let style = Style { size: theme::LABEL + 1.0, bold: true, fill: &ink, halo: true, ..Style::default() };
             canvas.text((left + 13.0, name.y + theme::LABEL * 0.38), &name.text, style);
         }
+        let legend = self.legend(&mut canvas, labels, names, [x0, x1]);
         let description = format!("{} Map of {} points in two dimensions by class", self.title, points.nrows());
-        Ok(Figure::new(self.width, self.height, description.trim(), canvas.into_body()))
+        Ok(Figure::new(self.width, self.height + legend, description.trim(), canvas.into_body()))
+    }
+
+    /// The classes in columns below the map, when it has not all of their names; how high that is.
+    fn legend(&self, canvas: &mut Canvas, labels: &[usize], names: &[impl AsRef<str>], [x0, x1]: [f64; 2]) -> f64 {
+        let classes: Vec<(usize, String)> =
+            present(labels).into_iter().map(|class| (class, name(class, names))).collect();
+        if classes.len() <= NAMED && classes.iter().all(|(_, name)| on_map(name, x1 - x0) == *name) {
+            return 0.0;
+        }
+        let (mark, gap) = (16.0, 14.0);
+        let widest = classes.iter().map(|(_, name)| text::width(name, theme::LABEL, false)).fold(0.0, f64::max);
+        let columns = (((x1 - x0 + gap) / (widest + mark + gap)) as usize).clamp(1, classes.len());
+        let lines = classes.len().div_ceil(columns);
+        let step = (x1 - x0 + gap) / columns as f64;
+        for (i, (class, name)) in classes.iter().enumerate() {
+            let x = x0 + (i / lines) as f64 * step;
+            let y = self.height + (i % lines) as f64 * LINE + LINE / 2.0 - 4.0;
+            canvas.mark(theme::Shape::of(*class), (x + 6.0, y), 4.2, &theme::ink(*class));
+            let shown = text::fit(name, theme::LABEL, false, step - mark - gap);
+            let style = Style { size: theme::LABEL, fill: theme::INK, ..Style::default() };
+            canvas.text((x + mark, y + theme::LABEL * 0.36), &shown, style);
+        }
+        lines as f64 * LINE + theme::MARGIN - 4.0
     }
 
     fn check(&self, points: ArrayView2<f32>, labels: &[usize]) -> Result<()> {
@@ -124,7 +169,8 @@ impl Map {
         Ok(())
     }
 
-    /// The names at the classes' medians, moved apart where they overlap, inside the frame.
+    /// The names at the classes' medians, moved where they would overlap or hide a class, inside the frame; none of them
+    /// when there are many.
     fn names(
         &self,
         places: &[(f64, f64)],
@@ -132,15 +178,23 @@ impl Map {
         names: &[impl AsRef<str>],
         [x0, x1, top, bottom]: [f64; 4],
     ) -> Vec<Name> {
-        let mut classes: Vec<usize> = labels.to_vec();
-        classes.sort_unstable();
-        classes.dedup();
+        let classes = present(labels);
+        if classes.len() > NAMED {
+            return Vec::new();
+        }
+        let own = |class: usize| labels.iter().zip(places).filter(move |(l, _)| **l == class).map(|(_, p)| *p);
+        let points: Vec<Vec<(f64, f64)>> = classes.iter().map(|&class| own(class).collect()).collect();
+        // Whether a name at (x, y) leaves enough of every class to be seen.
+        let hides = |x: f64, y: f64, half: f64| {
+            points.iter().any(|own| {
+                let under = |p: &&(f64, f64)| (p.0 - x).abs() < half + 2.0 && (p.1 - y).abs() < HIGH / 2.0 + 1.0;
+                own.iter().filter(under).count() as f64 > COVERED * own.len() as f64
+            })
+        };
         let mut out: Vec<Name> = Vec::new();
         for class in classes {
-            let of_class = || labels.iter().zip(places).filter(|(l, _)| **l == class).map(|(_, p)| *p);
-            let (x, y) = (median(of_class().map(|p| p.0)), median(of_class().map(|p| p.1)));
-            let full = names.get(class).map_or_else(|| class.to_string(), |n| n.as_ref().to_owned());
-            let shown = text::fit(&full, theme::LABEL + 1.0, true, (x1 - x0) / 2.5);
+            let (x, y) = (median(own(class).map(|p| p.0)), median(own(class).map(|p| p.1)));
+            let shown = on_map(&name(class, names), x1 - x0);
             let half = (text::width(&shown, theme::LABEL + 1.0, true) + 13.0) / 2.0;
             let inside = |x: f64, y: f64| {
                 let y = y.max(top + HIGH / 2.0).min(bottom - HIGH / 2.0);
@@ -154,11 +208,33 @@ impl Map {
                 (0..80).flat_map(|ring| (0..24).map(move |turn| (3.0 * f64::from(ring), f64::from(turn) * 15.0)));
             let around = rings
                 .map(|(r, turn): (f64, f64)| inside(x + r * turn.to_radians().cos(), y + r * turn.to_radians().sin()));
-            let (x, y) = around.into_iter().find(free).unwrap_or(inside(x, y));
-            out.push(Name { class, text: shown, x, y, half });
+            let mut tried = around.filter(free);
+            let first = tried.next();
+            let place = first.into_iter().chain(tried).find(|&(x, y)| !hides(x, y, half));
+            let of = (x, y);
+            let (x, y) = place.or(first).unwrap_or(inside(x, y));
+            out.push(Name { class, text: shown, x, y, half, of });
         }
         out
     }
+}
+
+/// The classes that have rows, in order.
+fn present(labels: &[usize]) -> Vec<usize> {
+    let mut classes = labels.to_vec();
+    classes.sort_unstable();
+    classes.dedup();
+    classes
+}
+
+/// What a class is called.
+fn name(class: usize, names: &[impl AsRef<str>]) -> String {
+    names.get(class).map_or_else(|| class.to_string(), |n| n.as_ref().to_owned())
+}
+
+/// A class's name as it stands on a map of some width.
+fn on_map(name: &str, width: f64) -> String {
+    text::fit(name, theme::LABEL + 1.0, true, width / 2.5)
 }
 
 /// The rows in an order that takes classes in turn, in proportion to their sizes.
@@ -247,6 +323,59 @@ mod tests {
                 assert!(apart, "{} and {}", a.text, b.text);
             }
         }
+    }
+
+    /// A class of a few points in a small place, and one of a single point, in the midst of a large one.
+    #[test]
+    fn a_name_stands_beside_a_class_that_it_would_hide() {
+        let mut points: Vec<[f32; 2]> = (0..400).map(|i| [(i % 20) as f32, (i / 20) as f32]).collect();
+        points.extend((0..9).map(|i| [30.0 + 0.1 * (i % 3) as f32, 10.0 + 0.1 * (i / 3) as f32]));
+        points.push([9.5, 9.5]);
+        let labels: Vec<usize> = (0..410).map(|i| usize::from(i >= 400) + usize::from(i == 409)).collect();
+        let places: Vec<(f64, f64)> = points.iter().map(|p| (10.0 * f64::from(p[0]), 10.0 * f64::from(p[1]))).collect();
+        let names = ["large", "a small class", "one point"];
+        let found = Map::default().names(&places, &labels, &names, [-20.0, 330.0, -20.0, 220.0]);
+        assert_eq!(found.len(), 3);
+        for name in &found {
+            for class in 0..3 {
+                let own = labels.iter().zip(&places).filter(|(l, _)| **l == class);
+                let own: Vec<_> = own.map(|(_, p)| p).collect();
+                let under =
+                    own.iter().filter(|p| (p.0 - name.x).abs() < name.half && (p.1 - name.y).abs() < HIGH / 2.0);
+                let share = under.count() as f64 / own.len() as f64;
+                assert!(share <= COVERED, "{} hides {share} of class {class}", name.text);
+            }
+            // Beside it, not far from it.
+            let gap = (name.of.0 - name.x).abs() - name.half;
+            assert!(gap < 20.0 && (name.of.1 - name.y).abs() < 30.0, "{} is far away", name.text);
+        }
+        // The large class has its name where it was.
+        assert!((found[0].x - 95.0).abs() < 40.0 && (found[0].y - 95.0).abs() < 40.0);
+    }
+
+    #[test]
+    fn many_classes_are_in_a_legend_below_the_frame() {
+        let points = Array2::from_shape_fn((60, 2), |(i, j)| ((i * (7 + j)) % 31) as f32);
+        let draw = |classes: usize, names: &[String]| {
+            let labels: Vec<usize> = (0..60).map(|i| i % classes).collect();
+            Map::default().draw(points.view(), &labels, names).unwrap()
+        };
+        let names: Vec<String> = (0..20).map(|k| format!("class {k}")).collect();
+        let few = draw(12, &names);
+        assert_eq!((few.height(), check::texts(&few).len()), (360.0, 12));
+        let many = draw(20, &names);
+        check::renders(&many);
+        assert_eq!(check::texts(&many), names);
+        let (places, frame) = (check::numbers(&many, "text", &["x", "y"]), 360.0 - theme::MARGIN);
+        assert!(places.iter().all(|p| p[1] > frame && p[1] < many.height()), "{places:?}");
+        for (i, a) in places.iter().enumerate() {
+            let apart = |b: &Vec<f64>| (a[1] - b[1]).abs() >= theme::LABEL || (a[0] - b[0]).abs() > 60.0;
+            assert!(places[i + 1..].iter().all(apart), "{places:?}");
+        }
+        // Names that the map has no room for are there whole.
+        let long: Vec<String> = (0..3).map(|k| format!("{} {k}", "long names ".repeat(4))).collect();
+        let found = check::texts(&draw(3, &long));
+        assert!(found.len() == 6 && found[3..] == long, "{found:?}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ const u16 = (text) => new Uint16Array(bytes(text).buffer);
 const f32 = (text) => new Float32Array(bytes(text).buffer);
 const classes = u16(data.rows.classes);
 const labelled = classes.length > 0;
+const features = Boolean(data.looks.features);
+const several = new Set(classes).size > 1;
 const rowName = (i) => `row ${new Uint32Array(bytes(data.rows.numbers).buffer)[i]}${labelled ? `, class ${data.classes[classes[i]]}` : ''}`;
 const [x0, x1, y0, y1] = data.map.range;
 const along = (packed, low, high) => Array.from(u16(packed), (level) => low + (level / 65535) * (high - low));
@@ -68,7 +70,12 @@ const openSheet = `async (sheet) => {
 const lookAt = (selector, at) => `(() => {
   const place = document.querySelector(${JSON.stringify(selector)});
   const canvas = place.querySelectorAll('canvas')[${at}];
-  if (canvas) return Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, (v) => v / 255);
+  if (canvas) {
+    // From a copy: reading a canvas of the page often would be told on the console.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    return Array.from(copy.getImageData(0, 0, canvas.width, canvas.height).data, (v) => v / 255);
+  }
   return [...place.querySelectorAll('tbody tr')].map((line) => parseFloat(line.cells[${at} + 1].querySelector('i').style.width) / 100);
 })()`;
 const distance = (a, b) => (a.length === b.length ? Math.sqrt(a.reduce((sum, v, i) => sum + (v - b[i]) ** 2, 0) / a.length) : Infinity);
@@ -133,12 +140,13 @@ async function isRight(tab) {
     };
     check(texts.length === width && texts.every((text, i) => close(text, wantedValues[i])), `its values are whole: ${texts} (${wantedValues})`);
   }
+  check(features === / as the network sees rows$/.test(text), `errors beside values of the file say their unit: ${text}`);
   if (!data.kernels) return;
 
   // The upper right corner of a kernel is the first row and the last; one down, the second and the last.
   const { rows: order, prior, codes } = data.kernels;
   const n = order.length;
-  const entry = ({ low, high, values }, a, b) => low + (u16(values)[(Math.max(a, b) * (Math.max(a, b) + 1)) / 2 + Math.min(a, b)] / 65535) * (high - low);
+  const entry = ({ values }, a, b) => f32(values)[(Math.max(a, b) * (Math.max(a, b) + 1)) / 2 + Math.min(a, b)];
   const kernel = await tab.box('#kernel-prior');
   await tab.mouse('mouseMoved', kernel.x + kernel.width - 4.6, kernel.y + 4.6);
   for (const [a, b] of [[0, n - 1], [1, n - 1]]) {
@@ -147,8 +155,9 @@ async function isRight(tab) {
     for (const [k, [name, triangle]] of [['Prior', prior], ['Codes', codes]].entries()) {
       const shownValue = Number(values[k].replaceAll('−', '-').match(new RegExp(`^${name}: (\\S+) `))[1]);
       const wantedValue = entry(triangle, a, b);
-      check(Math.abs(shownValue - wantedValue) <= 0.06 * Math.abs(wantedValue) && (Math.abs(wantedValue) < 1e-3
-        || Math.abs(shownValue - wantedValue) <= 6e-4 * Math.abs(wantedValue)), `its value is shown: ${values[k]} (${wantedValue})`);
+      check(Math.abs(shownValue - wantedValue) <= 6e-4 * Math.abs(wantedValue), `its value is shown: ${values[k]} (${wantedValue})`);
+      const inUnits = Number(values[k].replaceAll('−', '-').match(/\((\S+) × RMS\)/)[1]);
+      check(!values[k].includes('-') && Math.abs(inUnits - wantedValue / triangle.rms) < 0.0051, `and in units of the kernel: ${values[k]}`);
     }
     await tab.evaluate("document.querySelector('#kernel-prior').focus()");
     await tab.key('ArrowDown');
@@ -253,9 +262,25 @@ try {
   check(await outside(), 'what lies beyond is not, and the page says so');
   await tab.click('#zoom-reset');
 
-  // The legend.
+  // The legend; with one class there is nothing to choose from.
   const rowText = () => tab.evaluate("document.querySelector('#row-text').textContent");
   if (labelled) {
+    const [name, under] = [await tab.box('#legend button'), await tab.box('#map-canvas')];
+    const gap = await tab.evaluate(`document.querySelector('#legend').getBoundingClientRect().y - document.querySelector('#map-canvas').getBoundingClientRect().bottom`);
+    check(gap >= 8 && name.width <= under.width, `the legend stands below the map: ${gap}`);
+    // Names are whole, whatever their length.
+    const hiddenPart = await tab.evaluate(`[...document.querySelectorAll('#legend span')].filter((s) => s.scrollWidth > s.clientWidth + 1).length`);
+    check(hiddenPart === 0, 'the legend shows all of every name');
+    // Names on the map leave the buttons alone.
+    const boxes = await tab.evaluate(`(() => {
+      const canvas = document.querySelector('#map-canvas').getBoundingClientRect();
+      const zoom = document.querySelector('.zoom').getBoundingClientRect();
+      const overlap = ([x, y, w, h]) => x < zoom.right - canvas.x && x + w > zoom.x - canvas.x && y < zoom.bottom - canvas.y && y + h > zoom.y - canvas.y;
+      return JSON.parse(document.querySelector('#map-canvas').dataset.named).filter(overlap).length;
+    })()`);
+    check(boxes === 0, 'no name lies under the buttons of the map');
+  }
+  if (several) {
     const middleOf = [(x0 + x1) / 2, (y0 + y1) / 2];
     await tab.box('#map-canvas');
     await tab.mouse('mouseMoved', ...at(0.5, 0.5));
@@ -332,14 +357,45 @@ try {
   // Sliders and choices.
   const slide = (id, value) => tab.evaluate(`(() => { const s = document.querySelector('#${id}'); s.value = ${value};
     s.dispatchEvent(new Event('input', { bubbles: true })); })()`);
+  const { steps, names: clusters } = data.walks;
+  const walked = await tab.evaluate(`(${openSheet})(${data.walks.sheet})`);
+  check(walked.length === (steps * clusters.length * (clusters.length - 1)) / 2, 'there is a walk between every two clusters');
+  // The walk from a to b at a step: walks are carried for a < b, and the other way is the same backwards.
+  const onWalk = (a, b, step) => {
+    let walk = 0;
+    for (let i = 0; i < Math.min(a, b); i += 1) walk += clusters.length - 1 - i;
+    walk += Math.abs(a - b) - 1;
+    return walked[walk * steps + (a < b ? step : steps - 1 - step)];
+  };
+  const isWalk = async (a, b, step) => {
+    for (const [place, at] of [0, step, steps - 1].entries()) {
+      const far = distance(await tab.evaluate(lookAt('#walk-view', place)), onWalk(a, b, at));
+      check(far < 1e-3, `the walk from ${a} to ${b}, step ${step}, shows step ${at}: ${far}`);
+    }
+    const said = await tab.evaluate("document.querySelector('#walk-place').textContent");
+    check(said === `${Math.round((100 * step) / (steps - 1))} % of the way`, `and says so: ${said}`);
+  };
   await slide('walk-step', 0);
+  await isWalk(0, 1, 0);
   await changes(['#walk-view', '#walk-place'], () => slide('walk-step', 7), 'the slider of walks');
   await tab.evaluate("document.querySelector('#walk-step').focus()");
   await changes(['#walk-view', '#walk-place'], () => tab.key('ArrowRight'), 'an arrow key on it');
   const choose = (id, value) => tab.evaluate(`(() => { const s = document.querySelector('#${id}'); s.value = ${value};
     s.dispatchEvent(new Event('change', { bubbles: true })); })()`);
-  await changes(['#walk-view'], () => choose('walk-to', 2), 'another cluster to walk to');
-  await changes(['#walk-view'], () => choose('walk-from', 1), 'another cluster to walk from');
+  await isWalk(0, 1, 8);
+  if (clusters.length > 2) {
+    await changes(['#walk-view'], () => choose('walk-to', 2), 'another cluster to walk to');
+    await isWalk(0, 2, 8);
+    await changes(['#walk-view'], () => choose('walk-from', 1), 'another cluster to walk from');
+    await slide('walk-step', 3);
+    await isWalk(1, 2, 3);
+    await choose('walk-to', 0);
+    await isWalk(1, 0, 3);
+  } else {
+    await choose('walk-from', 1);
+    await isWalk(1, 0, 8);
+  }
+  await choose('walk-from', 1);
   await choose('walk-to', 1);
   check(await tab.evaluate("document.querySelector('#walk-from').value !== '1'"), 'a walk has two ends');
   await slide('denoise-components', 0);
@@ -349,6 +405,35 @@ try {
     const places = value < 3 ? ['#denoise-view', '#denoise-count', '#denoise-text'] : ['#denoise-count', '#denoise-text'];
     await changes(places, () => slide('denoise-components', value), `denoising, step ${value},`);
   }
+  // What is shown is what the page carries for the slider's place and the row.
+  const { denoising } = data;
+  const opened = {};
+  for (const kind of ['original', 'noisy', 'denoised']) opened[kind] = await tab.evaluate(`(${openSheet})(${denoising[kind]})`);
+  const parsed = (text) => Number(text.replaceAll('−', '-'));
+  const near = (a, b) => Math.abs(a - b) <= 6e-4 * Math.abs(b);
+  const isDenoised = async (which, row) => {
+    for (const [place, kind] of ['original', 'noisy', 'denoised'].entries()) {
+      const at = features ? place : place * denoising.rows.length + row;
+      const wanted = opened[kind][(kind === 'denoised' ? which * denoising.rows.length : 0) + row];
+      const far = distance(await tab.evaluate(lookAt('#denoise-view', at)), wanted);
+      check(far < 1e-3, `denoising, step ${which}, row ${row}: ${kind} is shown: ${far}`);
+    }
+    const [count, text] = await tab.evaluate("['count', 'text'].map((id) => document.querySelector('#denoise-' + id).textContent)");
+    check(count === `${denoising.components[which]} of ${denoising.of}`, `so many components are kept: ${count}`);
+    const [, deviation] = text.match(/^Noise of deviation (\S+?)(?: as the network sees rows)?\. /);
+    const [, noisy, denoised] = text.match(/: (\S+) noisy, (\S+) denoised\.$/);
+    check(near(parsed(deviation), denoising.deviation) && near(parsed(noisy), denoising.noisy_error) && near(parsed(denoised), denoising.errors[which]),
+      `the noise and both errors are told: ${text} (${denoising.errors[which]})`);
+    check(features === / as the network sees rows/.test(text), 'and their unit beside values of the file');
+  };
+  for (const which of new Set([0, Math.floor(range / 2), range])) {
+    await slide('denoise-components', which);
+    for (const row of [0, denoising.rows.length - 1]) {
+      if (features) await choose('denoise-row', row);
+      await isDenoised(which, row);
+    }
+  }
+  if (features) await choose('denoise-row', 0);
   if (await tab.evaluate("!document.querySelector('#denoise-row-label').hidden")) {
     await changes(['#denoise-view'], () => choose('denoise-row', 1), 'another row to denoise');
   }
@@ -427,6 +512,8 @@ try {
     const perUnit = zoomed * Math.min(box.width / (x1 - x0), box.height / (y1 - y0));
     check(Math.abs(zoomedTo / zoomed - 1) < 0.02 && Math.abs((from[0] - to[0]) * perUnit - 40) < 4 && Math.abs((to[1] - from[1]) * perUnit - 20) < 4,
       `${scheme} phone: two fingers move the map: ${from} to ${to}, ${zoomed} to ${zoomedTo}, ${perUnit} pixels a unit`);
+    const choices = await phone.evaluate(`[...document.querySelectorAll('select')].map((s) => parseFloat(getComputedStyle(s).paddingRight))`);
+    check(choices.every((room) => room >= 20), `${scheme} phone: the arrow of a choice has its own room: ${choices}`);
     const contrast = await phone.evaluate(`(() => {
       const light = (text) => { const [r, g, b] = text.match(/\\d+/g).map(Number).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05; };
@@ -460,10 +547,41 @@ try {
   check(await count(still, '#training svg') >= 2, 'without JavaScript there are training curves');
   check(await count(still, '.live') === 0, 'and no dead controls');
   await still.close();
+
+  // The same on a phone: nothing is wider than the screen, numbers are whole, and captions are large enough to be read.
+  const small = await browser.open(url, { width: 390, height: 844, mobile: true, script: false });
+  // The page has loaded without its script; from here on scripts are those of this file.
+  await small.call('Emulation.setScriptExecutionDisabled', { value: false });
+  check(!await small.evaluate('document.documentElement.dataset.ready'), 'the script of the page did not run');
+  const broad = await small.evaluate('document.documentElement.scrollWidth');
+  check(broad <= 390, `without JavaScript on a phone nothing is wider than the screen: ${broad}`);
+  const broken = await small.evaluate(`[...document.querySelectorAll('.still table.features td, .still table.named td')].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.y)));
+    return /^[\\d−.e]+$/.test(cell.textContent) && lines.size > 1;
+  }).map((cell) => cell.textContent)`);
+  check(broken.length === 0, `no number is broken: ${broken}`);
+  const letters = await small.evaluate(`[...document.querySelectorAll('.still svg text')].map((text) => {
+    const svg = text.closest('svg');
+    return [parseFloat(text.getAttribute('font-size')) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width, text.textContent];
+  }).filter(([size]) => size < 10)`);
+  check(letters.length === 0, `captions can be read: ${letters}`);
+  const dead = await small.evaluate("[...document.querySelectorAll('.live')].filter((e) => e.getClientRects().length > 0).map((e) => e.textContent)");
+  check(dead.length === 0, `nothing is said of what is not there: ${dead}`);
+  await small.close();
+
   const paper = await browser.open(url);
   await paper.until("document.documentElement.dataset.ready === 'true'");
   await paper.call('Emulation.setEmulatedMedia', { media: 'print' });
-  check(await count(paper, '#map .still svg') === 1 && await count(paper, '.live') === 0, 'paper has the figures');
+  check(await count(paper, '#map .still svg') >= 1 && await count(paper, '.live') === 0, 'paper has the figures');
+  for (const width of [1280, 718, 560]) {
+    await paper.call('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: false });
+    const cut = await paper.evaluate(`[...document.querySelectorAll('.still svg, .charts svg')].filter((svg) => svg.getClientRects().length > 0)
+      .map((svg) => [svg.closest('section').id, svg.getBoundingClientRect().right - svg.closest('section').getBoundingClientRect().right])
+      .filter(([, over]) => over > 0.5)`);
+    check(cut.length === 0, `on paper of ${width} pixels no figure is cut off: ${cut}`);
+  }
   console.log(`${checks} checks`);
 } finally {
   await browser.quit();

@@ -11,9 +11,10 @@ import { launch } from './chromium.mjs';
 const [page, folder, chromium = 'chromium'] = process.argv.slice(2);
 const url = pathToFileURL(resolve(page)).href;
 mkdirSync(folder, { recursive: true });
+const devices = [['laptop', { width: 1366, height: 768 }], ['phone', { width: 390, height: 844, mobile: true }]];
 const browser = await launch(chromium);
 try {
-  for (const [device, size] of [['laptop', { width: 1280 }], ['phone', { width: 390, height: 844, mobile: true }]]) {
+  for (const [device, size] of devices) {
     for (const scheme of ['light', 'dark']) {
       const tab = await browser.open(url, { ...size, scheme });
       await tab.until("document.documentElement.dataset.ready === 'true'");
@@ -23,8 +24,11 @@ try {
       await tab.close();
     }
   }
-  const still = await browser.open(url, { script: false });
-  writeFileSync(join(folder, 'no-script.png'), await still.screenshot());
+  for (const [device, size] of devices) {
+    const still = await browser.open(url, { ...size, script: false });
+    writeFileSync(join(folder, `${device}-no-script.png`), await still.screenshot());
+    await still.close();
+  }
   const paper = await browser.open(url, { scheme: 'dark' });
   await paper.until("document.documentElement.dataset.ready === 'true'");
   const { data } = await paper.call('Page.printToPDF', { printBackground: true });

@@ -413,7 +413,7 @@ fn walks_of_pictures_name_their_clusters() {
 #[test]
 fn names_that_begin_alike_have_a_key_below_the_map() {
     let mut table = table();
-    let names = ["one", "two", "three"].map(|end| format!("{}{end}", "a long beginning, ".repeat(5)));
+    let names = ["one", "two", "three"].map(|end| format!("{}{end}", "a long beginning, ".repeat(6)));
     table.labels = Some(Labels { names: names.to_vec(), ..table.labels.unwrap() });
     let page = text(&table, quick());
     for name in &names {

@@ -82,6 +82,8 @@ function partOf(i) {
 
 const pictures = data.looks.pictures;
 const features = data.looks.features;
+// What is to be said of errors beside values of the file.
+const asSeen = features ? ' as the network sees rows' : '';
 
 // Sheets as they are used: pixels of all pictures, or features and values of all rows.
 const sheets = [];

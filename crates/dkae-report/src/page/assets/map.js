@@ -56,7 +56,7 @@ function startMap() {
     find('row').hidden = i < 0;
     if (i >= 0) nearest.show([sample(data.rows.original, i), sample(data.rows.restored, i)]);
     find('row-text').textContent = i < 0 ? 'All classes are switched off.'
-      : `${rowName(i)}; ${partOf(i)} row, squared error ${short(rows.errors[i])}`;
+      : `${rowName(i)}; ${partOf(i)} row, squared error ${short(rows.errors[i])}${asSeen}`;
   }
 
   function decodeAt(x, y) {
@@ -81,30 +81,40 @@ function startMap() {
   }).sort((a, b) => b.count - a.count || a.k - b.k);
   const switchNames = find('map-names');
 
+  // A long name is cut at its end, or in its middle where another begins with the same letters.
+  const cut = (name) => (name.length > 18 ? `${name.slice(0, 17)}…` : name);
+  const briefly = data.classes.map((name, k) => (name.length > 18 && data.classes.some((other, j) => j !== k && cut(other) === cut(name))
+    ? `${name.slice(0, 7)}…${name.slice(-10)}` : cut(name)));
+
   // Names of classes above the medians of their rows, moved a little where they would overlap, left out where that is not
   // enough: with many classes they would hide the rows, and the legend has them all.
   function nameClasses(context) {
     canvas.dataset.names = 0;
     if (!switchNames.checked) return;
     context.font = `700 14px ${colour('typeface')}`;
-    const placed = [];
+    // The buttons over the map have their place; nothing is named under them.
+    const [over, own] = [document.querySelector('.zoom').getBoundingClientRect(), canvas.getBoundingClientRect()];
+    const reserved = {
+      x: over.x - own.x + over.width / 2, y: over.y - own.y + over.height / 2, half: over.width / 2, tall: over.height / 2 + 11,
+    };
+    const placed = [reserved];
     let covered = 0;
     for (const { k, x: wx, y: wy } of middles) {
       const [mx, my] = toScreen(wx, wy);
       if (hidden.has(k) || mx < 0 || my < 0 || mx > size.width || my > size.height) continue;
-      const name = data.classes[k].length > 18 ? `${data.classes[k].slice(0, 17)}…` : data.classes[k];
+      const name = briefly[k];
       const half = context.measureText(name).width / 2 + 9;
       const inside = (v, rim, end) => Math.min(Math.max(v, rim + 2), end - rim - 2);
       let [x, y, free] = [mx, my, false];
-      for (let turn = 0; turn < 120 && !free; turn += 1) {
+      for (let turn = 0; turn < 240 && !free; turn += 1) {
         const [r, angle] = [turn / 3, turn * 0.9];
         [x, y] = [inside(mx + r * Math.cos(angle), half, size.width), inside(my - 16 + r * Math.sin(angle), 10, size.height)];
-        free = placed.every((p) => Math.abs(p.x - x) >= p.half + half + 4 || Math.abs(p.y - y) >= 21);
+        free = placed.every((p) => Math.abs(p.x - x) >= p.half + half + 4 || Math.abs(p.y - y) >= p.tall);
       }
       // A tenth of the map is enough for names.
       if (!free || covered + 40 * half > (size.width * size.height) / 10) continue;
       covered += 40 * half;
-      placed.push({ x, y, half });
+      placed.push({ x, y, half, tall: 21, k });
       // On a chip of paper, so that marks behind it do not show through.
       context.globalAlpha = 0.85;
       context.fillStyle = colour('paper');
@@ -118,7 +128,8 @@ function startMap() {
       context.fillStyle = colour(`ink-${k % 12}`);
       context.fillText(name, x - half + 15, y);
     }
-    canvas.dataset.names = placed.length;
+    canvas.dataset.names = placed.length - 1;
+    canvas.dataset.named = JSON.stringify(placed.slice(1).map((p) => [p.x - p.half, p.y - 10, 2 * p.half, 20]));
   }
 
   function mark(context, k, x, y, radius, fill = classColour(k)) {

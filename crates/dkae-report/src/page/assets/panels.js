@@ -89,8 +89,8 @@ function startDenoising() {
     count.textContent = `${components[which]} of ${of}`;
     slider.setAttribute('aria-valuetext', count.textContent);
     const kept = components[which] > 1 ? `The first ${components[which]} components keep` : 'The first component keeps';
-    text.textContent = `Noise of deviation ${short(deviation)}. ${kept} ${percent(explained[which])} of the codes’ variance. `
-      + `Mean squared error to the clean rows: ${short(noisyError)} noisy, ${short(errors[which])} denoised.`;
+    text.textContent = `Noise of deviation ${short(deviation)}${asSeen}. ${kept} ${percent(explained[which])} of the codes’ variance. `
+      + `Mean squared error to the clean rows${asSeen && ', also as it sees them'}: ${short(noisyError)} noisy, ${short(errors[which])} denoised.`;
   }
   slider.addEventListener('input', show);
   reveal('denoising');
@@ -115,7 +115,7 @@ function startWorst(map) {
   list.classList.toggle('tables', !pictures);
   for (const row of data.worst.reconstructed) {
     const times = rows.errors[row] / data.worst.mean_error;
-    const line = `squared error ${short(rows.errors[row])}, ${times < 0.095 ? short(times) : times.toFixed(1)} times the mean`;
+    const line = `squared error ${short(rows.errors[row])}, ${times < 0.095 ? short(times) : fixed(times, 1)} times the mean`;
     card(list, row, ['row', 'from its code'],
       [sample(data.rows.original, row), sample(data.rows.restored, row)], rowName(row), [line]);
   }
@@ -128,7 +128,7 @@ function startWorst(map) {
       const samples = [row, prior, codes].map((i, which) => (neighbours === null ? sample(data.rows.original, i)
         : sample(neighbours, which * misaligned.length + place)));
       card(odd, row, ['row', 'nearest by prior', 'nearest by codes'], samples, rowName(row),
-        [`alignment ${alignment.toFixed(3)}; by the prior most like ${rowName(prior)}; by codes ${rowName(codes)}`]);
+        [`alignment ${fixed(alignment, 3)}; by the prior most like ${rowName(prior)}; by codes ${rowName(codes)}`]);
     }
   }
   reveal('worst');
