@@ -118,13 +118,15 @@ impl Kernels {
                 }
             }
         }
+        let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
+        let names = text::fit_apart(&names, theme::TICK, false, NAMES);
         let mut last = f64::NEG_INFINITY;
-        for (group, (a, b)) in groups.iter().zip(&spans) {
+        for (name, (a, b)) in names.iter().zip(&spans) {
             let y = top + (a + b) / 2.0 + theme::TICK * 0.36;
             // A class of a few rows among thousands has no room for its name.
             if y - last >= theme::TICK - 1.0 {
                 let style = Style { anchor: Anchor::End, ..Style::default() };
-                canvas.text((left - 6.0, y), &text::fit(&group.name, theme::TICK, false, NAMES), style);
+                canvas.text((left - 6.0, y), name, style);
                 last = y;
             }
         }

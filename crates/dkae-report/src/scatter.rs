@@ -125,23 +125,23 @@ impl Map {
 
     /// The classes in columns below the map, when it has not all of their names; how high that is.
     fn legend(&self, canvas: &mut Canvas, labels: &[usize], names: &[impl AsRef<str>], [x0, x1]: [f64; 2]) -> f64 {
-        let classes: Vec<(usize, String)> =
-            present(labels).into_iter().map(|class| (class, name(class, names))).collect();
-        if classes.len() <= NAMED && classes.iter().all(|(_, name)| on_map(name, x1 - x0) == *name) {
+        let classes = present(labels);
+        let full: Vec<String> = classes.iter().map(|&class| name(class, names)).collect();
+        if classes.len() <= NAMED && on_map(&full, x1 - x0) == full {
             return 0.0;
         }
         let (mark, gap) = (16.0, 14.0);
-        let widest = classes.iter().map(|(_, name)| text::width(name, theme::LABEL, false)).fold(0.0, f64::max);
+        let widest = full.iter().map(|name| text::width(name, theme::LABEL, false)).fold(0.0, f64::max);
         let columns = (((x1 - x0 + gap) / (widest + mark + gap)) as usize).clamp(1, classes.len());
         let lines = classes.len().div_ceil(columns);
         let step = (x1 - x0 + gap) / columns as f64;
-        for (i, (class, name)) in classes.iter().enumerate() {
+        let shown = text::fit_apart(&full, theme::LABEL, false, step - mark - gap);
+        for (i, (&class, name)) in classes.iter().zip(&shown).enumerate() {
             let x = x0 + (i / lines) as f64 * step;
             let y = self.height + (i % lines) as f64 * LINE + LINE / 2.0 - 4.0;
-            canvas.mark(theme::Shape::of(*class), (x + 6.0, y), 4.2, &theme::ink(*class));
-            let shown = text::fit(name, theme::LABEL, false, step - mark - gap);
+            canvas.mark(theme::Shape::of(class), (x + 6.0, y), 4.2, &theme::colour(class));
             let style = Style { size: theme::LABEL, fill: theme::INK, ..Style::default() };
-            canvas.text((x + mark, y + theme::LABEL * 0.36), &shown, style);
+            canvas.text((x + mark, y + theme::LABEL * 0.36), name, style);
         }
         lines as f64 * LINE + theme::MARGIN - 4.0
     }
@@ -192,9 +192,9 @@ impl Map {
             })
         };
         let mut out: Vec<Name> = Vec::new();
-        for class in classes {
+        let full: Vec<String> = classes.iter().map(|&class| name(class, names)).collect();
+        for (class, shown) in classes.iter().copied().zip(on_map(&full, x1 - x0)) {
             let (x, y) = (median(own(class).map(|p| p.0)), median(own(class).map(|p| p.1)));
-            let shown = on_map(&name(class, names), x1 - x0);
             let half = (text::width(&shown, theme::LABEL + 1.0, true) + 13.0) / 2.0;
             let inside = |x: f64, y: f64| {
                 let y = y.max(top + HIGH / 2.0).min(bottom - HIGH / 2.0);
@@ -232,9 +232,9 @@ fn name(class: usize, names: &[impl AsRef<str>]) -> String {
     names.get(class).map_or_else(|| class.to_string(), |n| n.as_ref().to_owned())
 }
 
-/// A class's name as it stands on a map of some width.
-fn on_map(name: &str, width: f64) -> String {
-    text::fit(name, theme::LABEL + 1.0, true, width / 2.5)
+/// Names as they stand on a map of some width.
+fn on_map(names: &[String], width: f64) -> Vec<String> {
+    text::fit_apart(names, theme::LABEL + 1.0, true, width / 2.5)
 }
 
 /// The rows in an order that takes classes in turn, in proportion to their sizes.

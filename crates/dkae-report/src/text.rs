@@ -42,6 +42,30 @@ pub(crate) fn fit(text: &str, size: f64, bold: bool, room: f64) -> String {
     String::new()
 }
 
+/// Names cut to at most `room` pixels each. Those that would be cut to the same lose their middle instead: names of
+/// classes often differ at their ends.
+pub(crate) fn fit_apart(names: &[String], size: f64, bold: bool, room: f64) -> Vec<String> {
+    let cut: Vec<String> = names.iter().map(|name| fit(name, size, bold, room)).collect();
+    let alike = |i: usize| cut[i] != names[i] && cut.iter().enumerate().any(|(j, other)| j != i && *other == cut[i]);
+    let shown = (0..names.len()).map(|i| match alike(i) {
+        true => without_middle(&names[i], size, bold, room).unwrap_or_else(|| cut[i].clone()),
+        false => cut[i].clone(),
+    });
+    shown.collect()
+}
+
+/// The beginning and the end of a text, as much of them as there is room for.
+fn without_middle(text: &str, size: f64, bold: bool, room: f64) -> Option<String> {
+    let letters: Vec<char> = text.chars().collect();
+    // No letter is narrower than a pixel.
+    let most = letters.len().min(room.max(0.0) as usize);
+    let kept = |count: usize| {
+        let (head, tail) = (count * 2 / 5, count - count * 2 / 5);
+        letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect::<String>()
+    };
+    (2..most).rev().map(kept).find(|cut| width(cut, size, bold) <= room)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +86,20 @@ mod tests {
                 assert!(face.as_ref().unwrap().glyph_index(letter).is_some(), "no {letter}");
             }
         }
+    }
+
+    #[test]
+    fn names_that_begin_alike_keep_their_ends() {
+        let names =
+            ["a long name that ends one way", "a long name that ends another", "short", "something else, long too"];
+        let names = names.map(str::to_owned);
+        let cut = fit_apart(&names, 10.0, false, 70.0);
+        assert!(cut.iter().all(|name| width(name, 10.0, false) <= 70.0), "{cut:?}");
+        assert!(cut[0].starts_with("a l") && cut[0].ends_with(" way") && cut[1].ends_with("other"), "{cut:?}");
+        assert_eq!((cut[2].as_str(), cut[3].ends_with('…')), ("short", true));
+        // No room for anything, and nothing to cut.
+        assert_eq!(fit_apart(&names, 10.0, false, 0.0).len(), 4);
+        assert_eq!(fit_apart(&names, 10.0, false, 1000.0), names);
     }
 
     #[test]

@@ -84,8 +84,14 @@ function startKernels() {
         const middle = (start + end) / 2;
         if (middle - last < 11) continue;
         last = middle;
-        let shown = name;
-        while (shown.length > 1 && context.measureText(shown).width > left - 6) shown = `${shown.slice(0, -2)}…`;
+        // A long name is cut at its end, or in its middle where another begins with the same letters.
+        const alike = groups.some(([other]) => other !== name && other.slice(0, 8) === name.slice(0, 8));
+        let [shown, kept] = [name, name.length];
+        while (kept > 1 && context.measureText(shown).width > left - 6) {
+          kept -= 1;
+          const head = alike ? Math.floor(0.4 * kept) : kept;
+          shown = `${name.slice(0, head)}…${name.slice(name.length - kept + head)}`;
+        }
         context.fillText(shown, left - 6, top + middle);
       }
       const cell = side / n;
