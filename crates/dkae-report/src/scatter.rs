@@ -51,6 +51,8 @@ const NAMED: usize = 12;
 const COVERED: f64 = 1.0 / 3.0;
 /// A name farther than this from its class is joined to it by a line.
 const FAR: f64 = 14.0;
+/// The most classes in the legend: a name each of thousands of rows would be a figure of many pages.
+const LISTED: usize = 100;
 /// The height of a line of the legend.
 const LINE: f64 = 17.0;
 
@@ -130,12 +132,13 @@ impl Map {
         if classes.len() <= NAMED && on_map(&full, x1 - x0) == full {
             return 0.0;
         }
+        let (listed, more) = full.split_at(full.len().min(LISTED));
         let (mark, gap) = (16.0, 14.0);
-        let widest = full.iter().map(|name| text::width(name, theme::LABEL, false)).fold(0.0, f64::max);
-        let columns = (((x1 - x0 + gap) / (widest + mark + gap)) as usize).clamp(1, classes.len());
-        let lines = classes.len().div_ceil(columns);
+        let widest = listed.iter().map(|name| text::width(name, theme::LABEL, false)).fold(0.0, f64::max);
+        let columns = (((x1 - x0 + gap) / (widest + mark + gap)) as usize).clamp(1, listed.len());
+        let lines = listed.len().div_ceil(columns);
         let step = (x1 - x0 + gap) / columns as f64;
-        let shown = text::fit_apart(&full, theme::LABEL, false, step - mark - gap);
+        let shown = text::fit_apart(listed, theme::LABEL, false, step - mark - gap + 0.01);
         for (i, (&class, name)) in classes.iter().zip(&shown).enumerate() {
             let x = x0 + (i / lines) as f64 * step;
             let y = self.height + (i % lines) as f64 * LINE + LINE / 2.0 - 4.0;
@@ -143,7 +146,13 @@ impl Map {
             let style = Style { size: theme::LABEL, fill: theme::INK, ..Style::default() };
             canvas.text((x + mark, y + theme::LABEL * 0.36), name, style);
         }
-        lines as f64 * LINE + theme::MARGIN - 4.0
+        let mut height = lines as f64 * LINE;
+        if !more.is_empty() {
+            height += LINE;
+            let at = (x0, self.height + height - LINE / 2.0 - 4.0 + theme::LABEL * 0.36);
+            canvas.text(at, &format!("and {} more", more.len()), Style { size: theme::LABEL, ..Style::default() });
+        }
+        height + theme::MARGIN - 4.0
     }
 
     fn check(&self, points: ArrayView2<f32>, labels: &[usize]) -> Result<()> {
@@ -372,6 +381,11 @@ mod tests {
             let apart = |b: &Vec<f64>| (a[1] - b[1]).abs() >= theme::LABEL || (a[0] - b[0]).abs() > 60.0;
             assert!(places[i + 1..].iter().all(apart), "{places:?}");
         }
+        // Thousands of classes are not a figure of many pages.
+        let labels: Vec<usize> = (0..3000).collect();
+        let points = Array2::from_shape_fn((3000, 2), |(i, j)| ((i * (7 + j)) % 311) as f32);
+        let thousands = Map::default().draw(points.view(), &labels, &NONE).unwrap();
+        assert!(thousands.height() < 1000.0 && check::texts(&thousands).last().unwrap() == "and 2900 more");
         // Names that the map has no room for are there whole.
         let long: Vec<String> = (0..3).map(|k| format!("{} {k}", "long names ".repeat(4))).collect();
         let found = check::texts(&draw(3, &long));
