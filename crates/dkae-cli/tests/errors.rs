@@ -490,18 +490,20 @@ fn no_file_of_a_command_overwrites_another() {
     write(path, "labels.txt", "red\n".repeat(90));
     std::fs::copy(path.join("m.dkae"), path.join("page.html")).unwrap();
     let before: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
-    for arguments in [
-        "fit clouds.csv --label kind --report -o new.html",
-        "fit clouds.csv --label kind --report same.html -o ./same.html",
-        "fit clouds.csv --write-config clouds.csv",
-        "demo -o digits.svg",
-        "report page.html clouds.csv --label kind",
-        "encode m.dkae clouds.csv --label kind --labels-file labels.txt -o labels.txt",
-        "cluster m.dkae clouds.csv --labels-file labels.txt -o labels.txt",
-        "kernel clouds.csv --labels-file labels.txt -o labels.txt",
-        "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy --figure clouds.csv",
+    for (arguments, flag) in [
+        ("fit clouds.csv --label kind --report -o new.html", "--report"),
+        ("fit clouds.csv --label kind --report same.html -o ./same.html", "--report"),
+        ("fit clouds.csv --write-config clouds.csv", "--write-config"),
+        ("demo -o digits.svg", "--output"),
+        ("report page.html clouds.csv --label kind", "--output"),
+        ("encode m.dkae clouds.csv --label kind --labels-file labels.txt -o labels.txt", "--output"),
+        ("cluster m.dkae clouds.csv --labels-file labels.txt -o labels.txt", "--output"),
+        ("kernel clouds.csv --labels-file labels.txt -o labels.txt", "--output"),
+        ("walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy --figure clouds.csv", "--figure"),
+        ("embed clouds.csv --label kind --reconstruct clouds.csv -o z.npy", "--reconstruct"),
+        ("embed clouds.csv --label kind --figure z.svg -o z.svg", "--figure"),
     ] {
-        fails(path, arguments, 2, &["--output", "would be lost"]);
+        fails(path, arguments, 2, &[&format!("error: {flag}: "), "would be lost"]);
     }
     let after: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
     assert_eq!(before, after);
@@ -586,4 +588,53 @@ fn columns_in_another_order_are_refused() {
         let message = refused(folder.path(), command, 1);
         assert!(message.contains("feature 1 is `b`") && message.contains("`a`"), "{message}");
     }
+}
+
+#[test]
+fn the_factors_of_a_kernel_need_a_folder_before_any_work() {
+    let folder = fitted();
+    let path = folder.path();
+    let output = run(path, "kernel clouds.csv --label kind --factors -o nodir/x.svm");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("error: nodir/x.svm: ") && text.lines().count() == 1, "nothing may come before: {text}");
+}
+
+#[test]
+fn a_kernel_of_missing_values_is_refused_by_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "gap.csv", "a,b\n1,\n3,4\n5,6\n");
+    fails(folder.path(), "kernel gap.csv --allow-missing -o p.npy", 2, &["--allow-missing", "fill them in"]);
+    let help = done(folder.path(), "kernel --help");
+    assert!(!help.contains("allow-missing"), "{help}");
+}
+
+#[test]
+fn a_column_of_text_is_told_to_be_left_out_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    write(path, "id.csv", "id,a,my note,kind\nr1,1,x,red\nr2,2,y,blue\n");
+    fails(path, "fit id.csv --label kind -o m.dkae", 1, &["leave the column out with --skip id"]);
+    fails(path, "fit id.csv -o m.dkae", 1, &["give --label id, else leave it out with --skip id"]);
+    fails(path, "fit id.csv --label kind --skip id -o m.dkae", 1, &["(`my note`)", "with --skip 3"]);
+    write(path, "late.csv", "a,b\n1,2\n3,x\n");
+    fails(path, "fit late.csv -o m.dkae", 1, &["correct it, or leave out the row, or the column with --skip b"]);
+    write(path, "gap.csv", "a,b\n1,2\n3,\n");
+    fails(path, "fit gap.csv -o m.dkae", 1, &["fill it in, or leave out the row, or the column with --skip b"]);
+}
+
+#[test]
+fn a_walk_without_ends_is_told_both_ways() {
+    let folder = fitted();
+    fails(folder.path(), "walk m.dkae clouds.csv --label kind -o w.npy", 2, &["--from I and --to J", "--clusters K"]);
+    fails(folder.path(), "walk m.dkae clouds.csv --label kind --from 1 -o w.npy", 2, &["--to"]);
+}
+
+#[test]
+fn values_that_a_model_cannot_take_are_named_by_feature() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "gap.csv", "kind,a,b,c,d,e,f,g,h\nred,1,2,3,4,5,6,7,8\nred,1,,3,4,5,6,7,8\n");
+    let command = "cluster m.dkae gap.csv --label kind --clusters 1 --allow-missing -o c.npy";
+    fails(path, command, 1, &["gap.csv: row 2, feature 2 (`b`) is NaN"]);
 }

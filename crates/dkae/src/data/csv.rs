@@ -291,7 +291,9 @@ impl Rows {
         let hint = match (text.replace(',', ".").parse::<f32>(), self.row, self.layout.label) {
             (Ok(_), ..) => "decimals are written with a point".to_owned(),
             _ if text.contains('\n') => "it goes over several lines: is a quote (\") not closed?".to_owned(),
-            (_, 1, None) => format!("if the column holds classes, set label to {name}, else leave it out with skip {name}"),
+            (_, 1, None) => {
+                format!("if the column holds classes, set label to {name}, else leave it out with skip {name}")
+            }
             (_, 1, _) => format!("leave the column out with skip {name}"),
             _ => format!("correct it, or leave out the row, or the column with skip {name}"),
         };
@@ -438,7 +440,10 @@ mod tests {
         says("1,2\n3,inf\n", "an infinite value");
         says("1,2\n3,1e300\n", "too large");
         says("1;2,5\n3;4,5\n", "decimals are written with a point");
-        says("a,kind\n1,red\n", "`red` is not a number; if the column holds classes, set label to kind, else leave it out with skip kind");
+        says(
+            "a,kind\n1,red\n",
+            "`red` is not a number; if the column holds classes, set label to kind, else leave it out with skip kind",
+        );
         says("a,my kind\n1,red\n", "set label to 2, else leave it out with skip 2");
         says("1,red\n2,green\n", "set label to 2");
         says("a,b\n1,2\n3,x\n", "correct it, or leave out the row, or the column with skip b");

@@ -80,7 +80,10 @@ mod tests {
         let path = write(&folder, "a.csv", b"id,f,kind\nx1,1,red\nx2,,blue\nx3,NA,red\n");
         for column in ["kind", "3", "last"] {
             let labels = read_label_column(&path, &column.parse().unwrap()).unwrap();
-            assert_eq!((&labels.index[..], &labels.names[..]), (&[1, 0, 1][..], &["blue".to_owned(), "red".to_owned()][..]));
+            assert_eq!(
+                (&labels.index[..], &labels.names[..]),
+                (&[1, 0, 1][..], &["blue".to_owned(), "red".to_owned()][..])
+            );
         }
         let m = message(read_label_column(&path, &"no".parse().unwrap()));
         assert!(m.starts_with("label: ") && m.contains("there are: id, f, kind"), "{m}");

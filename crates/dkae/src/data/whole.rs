@@ -42,7 +42,8 @@ pub fn write_whole(path: impl AsRef<Path>, name: &str, numbers: &[u32]) -> Resul
             }
             for chunk in numbers.chunks(1 << 16) {
                 let values: Vec<f32> = chunk.iter().map(|&n| n as f32).collect();
-                let rows = ArrayView2::from_shape((values.len(), 1), &values).map_err(|e| Error::Data(e.to_string()))?;
+                let rows =
+                    ArrayView2::from_shape((values.len(), 1), &values).map_err(|e| Error::Data(e.to_string()))?;
                 sink.write(rows)?;
             }
             sink.finish()
