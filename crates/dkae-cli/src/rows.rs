@@ -166,7 +166,9 @@ pub fn read_like(
         if before == 0 {
             seen.extend(like.seen().map(|new| (file.to_owned(), new)));
         }
-        seen.iter_mut().rev().take(1).for_each(|(_, seen)| seen.look(rows));
+        if let Some((_, seen)) = seen.last_mut() {
+            seen.look(rows);
+        }
         progress.add(rows.nrows());
         make(rows)
     })?;
