@@ -97,7 +97,8 @@ pub fn with_rows<T>(
     say_header(&paths[0], options.format, table.names.as_deref(), screen)?;
     table.warnings.iter().for_each(screen::warn);
     // The parts that things are fitted on have rows of other numbers.
-    check::finite("rows", table.x.view()).map_err(|e| about_rows(e.into(), paths))?;
+    check::finite_features("rows", 0, table.names.as_deref(), table.x.view())
+        .map_err(|e| about_rows(e.into(), paths))?;
     if recipe.svd.is_some() {
         let entries = table.x.indexed_iter().map(|((i, j), &c)| (i, j, c));
         check_counts(paths, table.numbers.as_deref(), entries)?;

@@ -565,7 +565,7 @@ fn rows_with_gaps_have_results_that_say_so_and_are_not_learned_from() {
         std::fs::remove_file(path.join("out.npy")).unwrap();
     }
     for (arguments, place) in [
-        ("fit gaps.npy --allow-missing -o x.dkae", "row 3, column 4"),
+        ("fit gaps.npy --allow-missing -o x.dkae", "row 3, feature 4 is NaN"),
         ("cluster m.dkae gaps.npy --clusters 2 --allow-missing -o c.npy", "row 3, feature 4 (`d`) is NaN"),
         ("denoise m.dkae gaps.npy --allow-missing -o d.npy", "row 3, feature 4 (`d`) is NaN"),
     ] {
