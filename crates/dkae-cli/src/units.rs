@@ -18,7 +18,6 @@ use dkae::net::Model;
 use ndarray::ArrayView2;
 
 use crate::rows::Like;
-use crate::screen::number;
 
 /// Ranges or deviations from the middle that a value is far away from.
 const FAR: f64 = 10.0;
@@ -92,10 +91,8 @@ impl Units {
 
     /// What is usual, in words.
     fn words(&self, usual: Usual) -> String {
-        let short = |value: f64| match number(value, 4) {
-            text if text.contains('e') => text,
-            text => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        };
+        // Six digits: the scaling has hardly more.
+        let short = |value: f64| plain(format!("{value:.5e}").parse().unwrap_or(value as f32));
         match self.kind {
             Scale::Standard => format!("about {} give or take {}", short(usual.middle), short(usual.spread)),
             _ => {
