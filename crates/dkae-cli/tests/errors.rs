@@ -167,7 +167,7 @@ fn settings_out_of_range_are_named_as_flags() {
         "--train clouds.csv --test clouds.csv --label kind --validation-share 1",
         &["--validation-share", "0 and 1"],
     );
-    classify("--train clouds.csv --label kind", &["required"]);
+    classify("--train clouds.csv --label kind", &["--train", "--test, --predict"]);
 }
 
 /// The file is not there: whoever looked at it first would complain about that.
