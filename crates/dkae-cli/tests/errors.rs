@@ -101,7 +101,7 @@ fn settings_out_of_range_are_named_as_flags() {
     fit("--lambda -0.1", &["--lambda", "[0, 1]", "-0.1"]);
     fit("--lambda nan", &["--lambda", "[0, 1]", "NaN"]);
     fit("--subset 10 --max-components 20", &["--max-components", "20 components", "subset of 10", "raise --subset"]);
-    fit("--restarts 0", &["--restarts", "at least 1"]);
+    fit("--restarts 0", &["--restarts", "1 or more"]);
     fit("--floor 0", &["--floor", "positive"]);
     fit("--covariance round", &["--covariance", "round", "spherical"]);
     fit("--start here", &["--start", "here"]);
@@ -187,8 +187,8 @@ fn settings_are_checked_before_anything_is_read() {
         ("--validate-every 0", &["--validate-every", "at least 1"]),
         ("--validation-rows 1", &["--validation-rows", "at least 2"]),
         ("--subset 10 --max-components 20", &["--max-components", "subset of 10", "raise --subset"]),
-        ("--restarts 0", &["--restarts", "at least 1"]),
-        ("--max-iterations 0", &["--max-iterations", "at least 1"]),
+        ("--restarts 0", &["--restarts", "1 or more"]),
+        ("--max-iterations 0", &["--max-iterations", "1 or more"]),
         ("--tolerance nan", &["--tolerance", "NaN"]),
         ("--kernel polynomial --degree 0", &["--degree", "1 to 64"]),
         ("--kernel polynomial --gamma -1", &["--gamma", "positive"]),
@@ -204,7 +204,7 @@ fn settings_are_checked_before_anything_is_read() {
     fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, [train] patience: ", "at least 1"]);
     write(path, "s.toml", "kernel = 'precomputed'\n");
     fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, kernel: ", "--prior"]);
-    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
+    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "1 or more"]);
     // With sound settings it is the file.
     fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
 }
