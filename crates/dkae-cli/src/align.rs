@@ -9,10 +9,10 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::Args;
 use dkae::Error;
-use dkae::data::Labels;
 use dkae::data::read::{Column, Format, ReadOptions, detect_format, read, read_labels};
 use dkae::data::sparse::{Csr, DENSE_LIMIT};
 use dkae::data::svmlight::read_sparse;
+use dkae::data::{Labels, read_label_column};
 use dkae::kernel::{FirstRows, Ideal, Kernel as _, Linear, Precomputed, Prior};
 use dkae::metrics::{
     Factor, alignment_of_factors_watched, alignment_of_priors, centred_alignment_of_priors, code_loss,
@@ -23,7 +23,7 @@ use ndarray::Array2;
 use serde_json::{Value, json};
 
 use crate::rows::shown;
-use crate::screen::Screen;
+use crate::screen::{Screen, count};
 
 /// Sparse factors of more columns are refused: sums are kept for each.
 const MOST_COLUMNS: usize = 1 << 24;
@@ -91,7 +91,8 @@ pub fn run(flags: &Align, screen: Screen) -> Result<(String, Value)> {
     let b = screen.reading(|| given("b", &flags.second, flags.b.as_ref()))?;
     let (n, m, first, second) = (a.rows(), b.rows(), flags.first.display(), flags.second.display());
     if n != m {
-        let message = format!("{first} is about {n} rows and {second} about {m}; both must be about the same rows");
+        let n = count(n, "row");
+        let message = format!("{first} is about {n} and {second} about {m}; both must be about the same rows");
         return Err(Error::Data(message).into());
     }
     let about = [a.describe(), b.describe()];
@@ -136,15 +137,10 @@ fn given(flag: &'static str, path: &Path, kind: Option<&Kind>) -> Result<Given> 
     if let Some(Kind::Labels(column)) = kind {
         let labels = match column {
             None => read_labels(path)?,
-            Some(_) => {
-                let options = ReadOptions { label: column.clone(), ..ReadOptions::default() };
-                let found = read(path, &options).map_err(|e| match e {
-                    Error::Setting { name: "label", message } => Error::setting(flag, message),
-                    e => e,
-                });
-                let found = found?.labels;
-                found.ok_or_else(|| Error::Data(format!("{}: no labels were found", path.display())))?
-            }
+            Some(column) => read_label_column(path, column).map_err(|e| match e {
+                Error::Setting { name: "label", message } => Error::setting(flag, message),
+                e => e,
+            })?,
         };
         let factor = factor_of_classes(&labels)?;
         return Ok(Given::Classes(labels, factor));
@@ -158,7 +154,7 @@ fn given(flag: &'static str, path: &Path, kind: Option<&Kind>) -> Result<Given> 
         }
         return Ok(Given::Sparse(factor));
     }
-    let x = read(path, &ReadOptions::default())?.x;
+    let x = read(path, &ReadOptions::default()).map_err(|e| in_own_words(e, flag))?.x;
     let square = x.nrows() == x.ncols();
     match kind {
         Some(Kind::Factors) => Ok(Given::Dense(x)),
@@ -183,6 +179,19 @@ fn given(flag: &'static str, path: &Path, kind: Option<&Kind>) -> Result<Given> 
     }
 }
 
+/// Advice about columns as this command understands it, which reads tables whole.
+fn in_own_words(e: Error, flag: &str) -> Error {
+    let Error::Format { path, place, message } = e else { return e };
+    let mut message = message.replace("set label to ", &format!("say --{flag} labels:"));
+    const SKIP: &str = " with skip ";
+    if let Some(at) = message.find(SKIP) {
+        let rest = &message[at + SKIP.len()..];
+        let end = rest.find([',', ';', ' ']).unwrap_or(rest.len());
+        message = format!("{}{}", &message[..at], &rest[end..]);
+    }
+    Error::Format { path, place, message }
+}
+
 impl Given {
     fn rows(&self) -> usize {
         match self {
@@ -193,12 +202,14 @@ impl Given {
     }
 
     fn describe(&self) -> String {
-        let n = self.rows();
+        let n = count(self.rows(), "row");
         match self {
-            Self::Matrix(_) => format!("kernel matrix of {n} rows"),
-            Self::Dense(x) => format!("factors of {n} rows, {} columns", x.ncols()),
-            Self::Sparse(x) => format!("sparse factors of {n} rows, {} columns, {} values", x.ncols(), x.entries()),
-            Self::Classes(labels, _) => format!("ideal kernel of {n} rows in {} classes", labels.names.len()),
+            Self::Matrix(_) => format!("kernel matrix of {n}"),
+            Self::Dense(x) => format!("factors of {n}, {}", count(x.ncols(), "column")),
+            Self::Sparse(x) => {
+                format!("sparse factors of {n}, {}, {}", count(x.ncols(), "column"), count(x.entries(), "value"))
+            }
+            Self::Classes(labels, _) => format!("ideal kernel of {n} in {}", count(labels.names.len(), "class")),
         }
     }
 

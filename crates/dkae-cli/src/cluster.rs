@@ -2,18 +2,19 @@
 
 use anyhow::Result;
 use dkae::code::KMeans;
-use dkae::data::{Labels, stream};
-use ndarray::Array2;
+use dkae::data::{Labels, stream, write_whole};
+use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
 use crate::flags::Cluster;
-use crate::rows::{Like, load_model, read_like, shown, table};
-use crate::screen::Screen;
+use crate::rows::{Like, WIDEST_TABLE, load_model, read_like, shown, table};
+use crate::screen::{Screen, count, number};
 
 pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     let at = &flags.files;
     let model = load_model(&at.model, &at.data)?;
-    let mut sink = stream::create(&at.output, 1, Some(&["cluster".to_owned()]))?;
+    // A wrong name is found out now rather than after the work.
+    stream::create(&at.output, 1, None)?;
     let (files, options) = (std::slice::from_ref(&at.data), flags.reading.options());
     let rows = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| model.encode(x))?;
     let codes = &rows.x;
@@ -21,19 +22,22 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
     let clusters = flags.clusters.or(classes).unwrap_or(KMeans::default().clusters);
     let settings = KMeans { clusters, restarts: flags.restarts, seed: flags.seed, ..KMeans::default() };
     let found = screen.watched("clustering", |progress| settings.fit(codes.view(), progress))?;
-    sink.write(Array2::from_shape_fn((found.labels.len(), 1), |(i, _)| found.labels[i] as f32).view())?;
-    sink.finish()?;
+    write_whole(&at.output, "cluster", &found.labels)?;
 
     let mut sizes = vec![0u64; clusters];
     found.labels.iter().for_each(|&c| sizes[c as usize] += 1);
     let list: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let mut lines = vec![
-        format!("{clusters} clusters of {} rows", list.join(", ")),
-        format!("inertia {:.6}, {} iterations", found.inertia, found.iterations),
+        match sizes[..] {
+            [size] => format!("1 cluster of {}", count(size as usize, "row")),
+            _ => format!("{clusters} clusters of {} rows", list.join(", ")),
+        },
+        format!("inertia {}, {}", number(found.inertia, 6), count(found.iterations, "iteration")),
     ];
     let empty = sizes.iter().filter(|&&size| size == 0).count();
     if empty > 0 {
-        lines.push(format!("{empty} clusters are empty: there are only {} different codes", clusters - empty));
+        let (are, codes) = (if empty == 1 { "is" } else { "are" }, count(clusters - empty, "different code"));
+        lines.push(format!("{} {are} empty: there are only {codes}", count(empty, "cluster")));
     }
     if !found.converged {
         lines.push("the best start had not come to rest at its last iteration".into());
@@ -47,15 +51,29 @@ pub fn run(flags: &Cluster, screen: Screen) -> Result<(String, Value)> {
         // The share of rows in the class that is most frequent in their cluster.
         let purity = counts.columns().into_iter().map(|c| c.iter().max().copied().unwrap_or(0)).sum::<u64>() as f64
             / found.labels.len() as f64;
-        let top: Vec<String> = (0..clusters).map(|c| c.to_string()).collect();
         lines.push(format!("purity {:.2} %", 100.0 * purity));
-        lines.push(table("class \\ cluster", &labels.names, &top, &counts));
+        lines.push(if clusters <= WIDEST_TABLE {
+            let top: Vec<String> = (0..clusters).map(|c| c.to_string()).collect();
+            table("class \\ cluster", &labels.names, &top, &counts)
+        } else {
+            frequent(labels, &counts)
+        });
         value["purity"] = json!(purity);
         value["classes"] = json!(labels.names);
         value["counts"] = json!(counts.rows().into_iter().map(|r| r.to_vec()).collect::<Vec<_>>());
     }
     lines.push(format!("wrote {}", at.output.display()));
     Ok((lines.join("\n"), value))
+}
+
+/// The class that is most frequent in each cluster, for more clusters than a table has room for.
+fn frequent(labels: &Labels, counts: &Array2<u64>) -> String {
+    let line = |(cluster, of): (usize, ArrayView1<u64>)| {
+        let class = (0..of.len()).max_by_key(|&class| (of[class], std::cmp::Reverse(class)))?;
+        let size = count(of.sum() as usize, "row");
+        Some(format!("cluster {cluster}: {size}, {} of them {}", of[class], labels.names[class]))
+    };
+    counts.columns().into_iter().enumerate().filter_map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows of each class (rows) in each cluster (columns).

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::flags::Convert;
 use crate::rows::{Like, load_model, say_header, shown, together};
-use crate::screen::{self, Screen, stop_requested};
+use crate::screen::{self, Screen, count, stop_requested};
 
 /// What to do to the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub fn run(
     let mut sink = stream::create(&flags.output, output, Some(&names))?;
     let progress = screen.rows(verb, source.rows_hint());
     let (mut rows, mut missing) = (0, 0);
+    let mut seen = like.seen().filter(|_| direction != Direction::Decode);
     let together = together(source.width(), &options);
     while let Some(block) = source.next_block(together)? {
         if stop_requested() {
@@ -68,6 +69,7 @@ pub fn run(
         if direction != Direction::Decode {
             like.check_counts(&flags.data, rows, block.view())?;
         }
+        seen.iter_mut().for_each(|seen| seen.look(block.view()));
         missing += block.rows().into_iter().filter(|row| !row.iter().all(|v| v.is_finite())).count();
         sink.write(convert(block.view())?.view())?;
         rows += block.nrows();
@@ -77,10 +79,11 @@ pub fn run(
         return Err(Error::format(&flags.data, "", "the file has no rows").into());
     }
     source.warnings().iter().for_each(screen::warn);
+    seen.and_then(|seen| seen.warning(&like, &flags.data)).iter().for_each(screen::warn);
     sink.finish().with_context(|| "the result was not written")?;
     if missing > 0 {
         let file = flags.data.display();
-        screen::warn(format!("{file}: {missing} of {rows} rows have missing values; their results are NaN"));
+        screen::warn(format!("{file}: {missing} of {} have missing values; their results are NaN", count(rows, "row")));
     }
     progress.finish(rows);
     Ok(json!({ "rows": rows, "columns": output, "output": shown(&flags.output) }))

@@ -220,6 +220,7 @@ fn read_new(
         names: source.names,
         gaps: options.allow_missing,
         counts: preparation.text.is_some(),
+        units: None,
     };
     let files = [path.to_owned()];
     let new = read_like(&like, &files, &options, screen, |x| past_gaps(x, |x| preparation.apply(x)))?;

@@ -6,6 +6,8 @@ use anyhow::Result;
 use dkae::Error;
 use dkae_report::Figure;
 
+use crate::screen::warn;
+
 /// Picture pixels per figure pixel in PNGs.
 const SCALE: f64 = 2.0;
 
@@ -28,7 +30,18 @@ pub fn check_name(flag: &'static str, path: &Path) -> Result<()> {
 /// Writes a figure as its name says.
 pub fn save(path: &Path, figure: &Figure) -> Result<()> {
     match path.extension().and_then(|e| e.to_str()) {
-        Some("png") => Ok(figure.save_png(path, SCALE)?),
+        Some("png") => {
+            figure.save_png(path, SCALE)?;
+            if let [first, more @ ..] = &figure.unreadable_texts()[..] {
+                let more = if more.is_empty() { "" } else { " and other texts" };
+                warn(format!(
+                    "{}: letters of `{first}`{more} are drawn as boxes: the typeface of png pictures lacks them; name the \
+                     file .svg to see them",
+                    path.display()
+                ));
+            }
+            Ok(())
+        }
         _ => Ok(figure.save_svg(path)?),
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::flags::Fit;
 use crate::report;
 use crate::rows::{say_header, shown};
-use crate::screen::{self, Screen, seconds};
+use crate::screen::{self, Screen, count, number, seconds};
 use crate::settings::Settings;
 
 /// Steps between two checkpoints: less than a minute at the paper's sizes.
@@ -97,7 +97,8 @@ pub fn with_rows<T>(
     say_header(&paths[0], options.format, table.names.as_deref(), screen)?;
     table.warnings.iter().for_each(screen::warn);
     // The parts that things are fitted on have rows of other numbers.
-    check::finite("rows", table.x.view()).map_err(|e| about_rows(e.into(), paths))?;
+    check::finite_features("rows", 0, table.names.as_deref(), table.x.view())
+        .map_err(|e| about_rows(e.into(), paths))?;
     if recipe.svd.is_some() {
         let entries = table.x.indexed_iter().map(|((i, j), &c)| (i, j, c));
         check_counts(paths, table.numbers.as_deref(), entries)?;
@@ -153,8 +154,8 @@ fn fit(
     let prepared = screen.watched("preparing the rows", |progress| recipe.prepare(source, progress))?;
     let [train, validation, test] = prepared.parts.each_ref().map(|x| x.nrows());
     screen.say(format_args!(
-        "{train} training, {validation} validation, {test} test rows of {} features",
-        prepared.parts[0].ncols()
+        "{train} training, {validation} validation, {test} test rows of {}",
+        count(prepared.parts[0].ncols(), "feature")
     ));
     if let Some(checkpoint) = checkpoint {
         recipe.check_checkpoint(&prepared, settings.prior.is_some(), checkpoint)?;
@@ -194,9 +195,9 @@ pub fn read_matrix(path: &Path, rows: usize, screen: Screen) -> Result<Precomput
     let matrix: Array2<f32> = ndarray::concatenate(Axis(0), &views).context("reading a kernel matrix")?;
     if matrix.nrows() == matrix.ncols() && matrix.nrows() != rows {
         let message = format!(
-            "{}: a matrix of {} rows, but there are {rows} rows of data; it takes one row and column for each, in their order",
+            "{}: a matrix of {}, but there are {rows} rows of data; it takes one row and column for each, in their order",
             path.display(),
-            matrix.nrows()
+            count(matrix.nrows(), "row")
         );
         return Err(Error::setting("prior", message).into());
     }
@@ -216,7 +217,7 @@ pub fn summary(model: &Model) -> (String, Value) {
     for part in ["train", "validation", "test"] {
         if let Some(reconstruction) = figure(&format!("{part}.reconstruction")) {
             let code = figure(&format!("{part}.code")).map_or("-".into(), |c| format!("{c:.4}"));
-            lines.push(format!("{part:<12}{reconstruction:>10.5}{code:>10}"));
+            lines.push(format!("{part:<12}{:>10}{code:>10}", number(reconstruction, 5)));
         }
     }
     if let Some(codes) = figure("test.codes-to-ideal") {

@@ -229,6 +229,7 @@ Examples:
 
 The kernel is fitted on all rows of the file, and the matrix is written block by block.")]
 #[command(mut_arg("prior", |prior| prior.hide(true)))]
+#[command(mut_arg("allow_missing", |flag| flag.hide(true)))]
 pub struct Kernel {
     /// The rows
     #[arg(value_name = "DATA", required = true)]

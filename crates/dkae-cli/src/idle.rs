@@ -29,6 +29,11 @@ pub fn refuse(command: &Command) -> Result<()> {
     if options.group.is_some() && matches!(command, Command::Kernel(_) | Command::Embed(_)) {
         return Err(Error::setting("group", "groups have no effect here; to leave the column out, give --skip").into());
     }
+    if options.allow_missing && matches!(command, Command::Kernel(_)) {
+        let message =
+            "a kernel is fitted on all rows, and none can be fitted on missing values; fill them in or drop the rows";
+        return Err(Error::setting("allow-missing", message).into());
+    }
     if let (Command::Inspect(i), Some((flag, _))) = (command, given(&options).into_iter().find(|(_, given)| *given))
         && is_model(&i.file)
     {

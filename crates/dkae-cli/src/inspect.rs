@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Inspect;
 use crate::rows::is_model;
-use crate::screen;
+use crate::screen::{self, count, number};
 
 pub fn run(flags: &Inspect) -> Result<(String, Value)> {
     if is_model(&flags.file) {
@@ -47,7 +47,7 @@ fn checkpoint(path: &Path, standing: &Standing) -> (String, Value) {
     let output = name.strip_suffix(".checkpoint").map_or("MODEL", |model| model);
     let lines = [
         format!("checkpoint of an unfinished fit by dkae {version}"),
-        format!("rows       {} of {features} features", thousands(*rows)),
+        format!("rows       {} of {}", thousands(*rows), count(*features, "feature")),
         format!("stands at  {phase}, step {step}"),
         format!("to resume  give the same command again: dkae fit ... -o {output}"),
     ];
@@ -67,7 +67,12 @@ fn model(model: &Model) -> (String, Value) {
             if shape.tied { "tied" } else { "untied" }
         ),
         format!("units      hidden {}, code {}, output {}", shape.hidden, shape.code, shape.output),
-        format!("rows       {} of {} features{}", thousands(about.rows), model.input_width(), picture(about.shape)),
+        format!(
+            "rows       {} of {}{}",
+            thousands(about.rows),
+            count(model.input_width(), "feature"),
+            picture(about.shape)
+        ),
         format!("kernel     {}", if about.kernel.is_empty() { "unknown" } else { &about.kernel }),
     ];
     if let Some((_, svd)) = &model.preparation().text {
@@ -78,7 +83,7 @@ fn model(model: &Model) -> (String, Value) {
         let figure = |what: &str| about.figures.get(&format!("{part}.{what}"));
         if let Some(reconstruction) = figure("reconstruction") {
             let code = figure("code").map(|c| format!(", L_c {c:.4}")).unwrap_or_default();
-            lines.push(format!("{part:<10} L_r {reconstruction:.5}{code}"));
+            lines.push(format!("{part:<10} L_r {}{code}", number(*reconstruction, 5)));
         }
     }
     if let Some(codes) = about.figures.get("test.codes-to-ideal") {
@@ -109,16 +114,17 @@ fn data(table: &Table, header: Option<bool>) -> (String, Value) {
     let constant = table.x.columns().into_iter().filter(|c| c.iter().all(|v| v == &c[0])).count();
     let mean = finite().map(f64::from).sum::<f64>() / (n * d - missing - infinite).max(1) as f64;
     let mut lines = vec![
-        format!("rows       {} of {d} features{}", thousands(n), picture(table.shape)),
+        format!("rows       {} of {}{}", thousands(n), count(d, "feature"), picture(table.shape)),
         format!(
             "range      {low} to {high}, mean {mean:.4}, {:.0} % zeros",
             100.0 * zeros as f64 / (n * d).max(1) as f64
         ),
         format!(
-            "missing    {missing} values{}",
+            "missing    {}{}",
+            count(missing, "value"),
             if infinite > 0 { format!(", {infinite} infinite") } else { String::new() }
         ),
-        format!("constant   {constant} features"),
+        format!("constant   {}", count(constant, "feature")),
     ];
     lines.extend(table.warnings.iter().map(|warning| format!("warning    {warning}")));
     let mut classes = Value::Null;

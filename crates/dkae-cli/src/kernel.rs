@@ -12,7 +12,6 @@ use dkae::data::atomic::AtomicFile;
 use dkae::data::read::read_many;
 use dkae::data::stream;
 use dkae::kernel::{FittedPck, Ideal, Kernel as _, KernelSpec, Prior};
-use dkae::math::check;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ndarray::{Array2, ArrayView2, Axis};
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use crate::fit::about_rows;
 use crate::flags::Kernel;
 use crate::rows::{say_header, shown};
-use crate::screen::{self, Screen, stop_requested};
+use crate::screen::{self, Screen, count, stop_requested};
 
 /// Rows of the matrix in memory at a time.
 const BLOCK: usize = 256;
@@ -45,15 +44,15 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
             return Err(Error::setting("output", message).into());
         }
     }
-    if !flags.factors {
-        // A wrong name is found out now rather than after the work.
-        stream::create(&flags.output, 1, None)?;
+    // A wrong name is found out now rather than after the work.
+    match flags.factors {
+        true => drop(AtomicFile::create(&flags.output)?),
+        false => drop(stream::create(&flags.output, 1, None)?),
     }
     let options = flags.reading.options();
     let table = screen.reading(|| read_many(&flags.data, &options))?;
     say_header(&flags.data[0], options.format, table.names.as_deref(), screen)?;
     table.warnings.iter().for_each(screen::warn);
-    check::finite(&flags.data[0].display().to_string(), table.x.view())?;
     let rows = rows(flags.rows.as_deref(), table.len())?;
     let scaler = flags.scale.unwrap_or_default().fit(table.x.view(), table.shape)?;
     let x = scaler.apply(table.x.view())?;
@@ -78,7 +77,7 @@ pub fn run(flags: &Kernel, screen: Screen) -> Result<(String, Value)> {
         write_matrix(&*prior, rows.clone(), flags, screen)?;
         kernel.describe()
     };
-    let text = format!("{description}: wrote {} rows to {}", rows.len(), flags.output.display());
+    let text = format!("{description}: wrote {} to {}", count(rows.len(), "row"), flags.output.display());
     Ok((text, json!({ "kernel": description, "rows": rows.len(), "output": shown(&flags.output) })))
 }
 
@@ -93,7 +92,7 @@ fn rows(range: Option<&str>, n: usize) -> Result<Range<usize>> {
     };
     let range = number(from, 0)?..number(to, n)?;
     if range.start >= range.end || range.end > n {
-        return Err(bad(format!(", and the file has {n} rows, counted from 0")).into());
+        return Err(bad(format!(", and the file has {}, counted from 0", count(n, "row"))).into());
     }
     Ok(range)
 }

@@ -23,6 +23,7 @@ mod rows;
 mod screen;
 mod settings;
 mod sheet;
+mod units;
 mod walk;
 
 use std::process::ExitCode;
@@ -110,6 +111,8 @@ fn run(flags: &Flags, screen: Screen) -> Result<(String, Value)> {
 
 /// The chain of what went wrong, in one line; settings are named as the flags are.
 fn message(error: &anyhow::Error, command: &Command) -> String {
+    // `align` reads rows as well, but has no flags about how.
+    let advice = |text: &str| if matches!(command, Command::Align(_)) { text.to_owned() } else { advice(text) };
     let part = |e: &(dyn std::error::Error + 'static)| match e.downcast_ref::<Error>() {
         Some(Error::Setting { name, message }) => format!("--{}: {}", flag(name, command), advice(message)),
         // A TOML error draws the place in several lines; its words are enough. Any other message is kept whole.
@@ -130,25 +133,29 @@ fn message(error: &anyhow::Error, command: &Command) -> String {
     parts.join(": ")
 }
 
+/// Settings in the library's advice, and the flags they are given by.
+const ADVICE: [(&str, &str); 6] = [
+    ("lower max_components", "lower --max-components"),
+    ("raise subset", "raise --subset"),
+    ("raise max_iterations", "raise --max-iterations"),
+    ("or lower c", "or lower --c"),
+    ("lower the learning rate or set a gradient clip", "lower --rate, set --clip, or scale large values with --scale"),
+    ("lower the learning rate", "lower --rate"),
+];
+
+/// The same of those about reading rows.
+const READING_ADVICE: [(&str, &str); 5] = [
+    ("set label to ", "give --label "),
+    ("with skip ", "with --skip "),
+    ("say which holds the rows", "say with --array which holds the rows"),
+    ("say which it is: ", "say with --format which it is: "),
+    ("or say how wide its rows are", "or say with --width how wide its rows are"),
+];
+
 /// Advice in the library's words, with its settings named as the flags are.
 fn advice(message: &str) -> String {
-    const WORDS: [(&str, &str); 11] = [
-        ("lower max_components", "lower --max-components"),
-        ("raise subset", "raise --subset"),
-        ("raise max_iterations", "raise --max-iterations"),
-        ("or lower c", "or lower --c"),
-        ("set label to ", "give --label "),
-        ("else leave it out", "else leave it out with --skip"),
-        ("say which holds the rows", "say with --array which holds the rows"),
-        (
-            "lower the learning rate or set a gradient clip",
-            "lower --rate, set --clip, or scale large values with --scale",
-        ),
-        ("lower the learning rate", "lower --rate"),
-        ("say which it is: ", "say with --format which it is: "),
-        ("or say how wide its rows are", "or say with --width how wide its rows are"),
-    ];
-    WORDS.iter().fold(message.to_owned(), |text, (words, flags)| text.replace(words, flags))
+    let flags = |text: String, (words, flags): &(&str, &str)| text.replace(words, flags);
+    ADVICE.iter().chain(&READING_ADVICE).fold(message.to_owned(), flags)
 }
 
 /// The flag that a setting of the library is given by: the same name but for these few.

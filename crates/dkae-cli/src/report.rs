@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::fit::{read_matrix, summary, with_rows};
 use crate::flags::Report;
 use crate::rows::{Like, load_model, shown};
-use crate::screen::{self, Screen, seconds};
+use crate::screen::{self, Screen, count, seconds};
 use crate::settings::kernels;
 
 /// How far a loss may be from the one in the model file when the rows are the same: other machines round otherwise.
@@ -137,9 +137,11 @@ fn check_enough(file: &Path, n: usize, train: usize, recipe: &Recipe, matrix: bo
     let share = Recipe::default().split[0];
     let least = (n..).find(|&n| (share * n as f64).round() as usize >= needed).unwrap_or(needed);
     let message = format!(
-        "{}: {n} rows are too few for a report, which fits the kernel again on {:.0} % of them and shows the others; give at \
+        "{}: {} {} too few for a report, which fits the kernel again on {:.0} % of them and shows the others; give at \
          least {least}, best those that the model was trained on",
         file.display(),
+        count(n, "row"),
+        if n == 1 { "is" } else { "are" },
         100.0 * share
     );
     Err(Error::Data(message).into())

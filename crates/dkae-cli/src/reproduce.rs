@@ -14,7 +14,7 @@ use dkae_paper::{Budget, Context, Experiment, Job, Plan, Watch, estimate, page, 
 use serde_json::{Value, json};
 
 use crate::rows::shown;
-use crate::screen::{Screen, seconds};
+use crate::screen::{Screen, count, seconds};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -146,8 +146,8 @@ fn announce(plan: &Plan, jobs: &[Job], screen: Screen) -> Result<()> {
         _ => seconds(Duration::from_secs_f64(found)),
     };
     screen.say(format_args!(
-        "{} trainings of about {time} together if none is there yet, at the speed just measured; other work comes on top",
-        jobs.len()
+        "{} of about {time} together if none is there yet, at the speed just measured; other work comes on top",
+        count(jobs.len(), "training")
     ));
     Ok(())
 }

@@ -12,12 +12,17 @@ use dkae::net::Model;
 use dkae::{Classify, Error};
 use dkae_report::images;
 use ndarray::{Array2, ArrayView2, Axis};
+use unicode_width::UnicodeWidthStr;
 
 use crate::inspect::{NO_HEADER, header};
-use crate::screen::{self, Screen, stop_requested};
+use crate::screen::{self, Screen, count, stop_requested};
+use crate::units::{Seen, Units};
 
-/// Rows held in memory, encoded or classified at a time.
+/// Rows held in memory or encoded at a time.
 pub const BLOCK: usize = 1920;
+
+/// Rows classified at a time: among many training rows the nearest of each take a while to find, and Ctrl-C waits for them.
+const ASKED: usize = 512;
 
 /// The model of a command that takes rows as well. The two are easily given in the wrong order.
 pub fn load_model(model: &Path, data: &Path) -> Result<Model> {
@@ -64,6 +69,8 @@ pub struct Like<'a> {
     pub gaps: bool,
     /// Whether they are word counts.
     pub counts: bool,
+    /// What values are usual, where that is known.
+    pub units: Option<Units>,
 }
 
 impl<'a> Like<'a> {
@@ -76,7 +83,13 @@ impl<'a> Like<'a> {
             names: model.about().names.as_deref(),
             gaps: false,
             counts: model.preparation().text.is_some(),
+            units: Units::of(model),
         }
+    }
+
+    /// To see whether the rows of a file are in the units of the training rows.
+    pub fn seen(&self) -> Option<Seen<'_>> {
+        self.units.as_ref().map(|units| Seen::new(units, self.width))
     }
 
     /// Refuses rows, or codes, of another width.
@@ -91,7 +104,8 @@ impl<'a> Like<'a> {
             }
             _ => "",
         };
-        Err(Error::Data(format!("{}: {what} of {found} columns, but {who} {expected}{hint}", data.display())))
+        let found = count(found, "column");
+        Err(Error::Data(format!("{}: {what} of {found}, but {who} {expected}{hint}", data.display())))
     }
 
     /// Refuses rows that are no word counts, where they must be; they come after `before` others. Gaps are not its business.
@@ -139,20 +153,28 @@ pub fn read_like(
     // A sparse file of few rows may not mention the last words of the vocabulary.
     options.width = options.width.or(Some(like.width));
     let progress = screen.rows("reading", None);
+    let mut seen: Vec<(PathBuf, Seen)> = Vec::new();
     let table = read_mapped(files, &options, together(like.width, &options), |file, before, rows| {
         if stop_requested() {
             return Err(Error::Interrupted);
         }
         like.check_width(file, rows.ncols(), "rows")?;
         if !like.gaps {
-            check::finite_after(&file.display().to_string(), before, rows)?;
+            check::finite_features(&file.display().to_string(), before, like.names, rows)?;
         }
         like.check_counts(file, before, rows)?;
+        if before == 0 {
+            seen.extend(like.seen().map(|new| (file.to_owned(), new)));
+        }
+        if let Some((_, seen)) = seen.last_mut() {
+            seen.look(rows);
+        }
         progress.add(rows.nrows());
         make(rows)
     })?;
     progress.finish(table.len());
     table.warnings.iter().for_each(screen::warn);
+    seen.iter().filter_map(|(file, seen)| seen.warning(like, file)).for_each(screen::warn);
     say_header(&files[0], options.format, table.names.as_deref(), screen)?;
     like.check_names(&files[0], table.names.as_deref())?;
     Ok(table)
@@ -198,7 +220,7 @@ pub fn by_blocks(
 pub fn classify(classifier: &dyn Classify, x: ArrayView2<f32>, screen: Screen) -> Result<Vec<u32>> {
     let progress = screen.rows("classifying", Some(x.nrows()));
     let mut classes = Vec::new();
-    for block in x.axis_chunks_iter(Axis(0), BLOCK) {
+    for block in x.axis_chunks_iter(Axis(0), ASKED) {
         if stop_requested() {
             return Err(Error::Interrupted.into());
         }
@@ -253,20 +275,29 @@ pub fn picture(shape: Shape) -> Option<images::Shape> {
     }
 }
 
-/// Counts as a table for people: `side` names its rows, `top` its columns.
+/// The most columns of a table: more do not fit on a line.
+pub const WIDEST_TABLE: usize = 12;
+
+/// Counts as a table for people: `side` names its rows, `top` its columns. Of many classes told for one another, where both
+/// have the same names, the most frequent mistakes are listed instead.
 pub fn table(corner: &str, side: &[String], top: &[String], counts: &Array2<u64>) -> String {
-    let first = side.iter().map(|s| s.chars().count()).max().unwrap_or(0).max(corner.chars().count());
+    if side == top && top.len() > WIDEST_TABLE {
+        return mistakes(corner, side, counts);
+    }
+    let first = side.iter().map(|s| s.width()).max().unwrap_or(0).max(corner.width());
     let widths: Vec<usize> = top
         .iter()
         .enumerate()
         .map(|(j, name)| {
             let digits = counts.column(j).iter().max().map_or(1, |n| n.to_string().len());
-            digits.max(name.chars().count())
+            digits.max(name.width())
         })
         .collect();
     let line = |head: &str, cells: Vec<String>| {
-        let mut line = format!("{head:<first$}");
-        cells.iter().zip(&widths).for_each(|(cell, w)| line += &format!("  {cell:>w$}"));
+        let mut line = padded(head, first);
+        for (cell, w) in cells.iter().zip(&widths) {
+            line += &format!("  {}{cell}", " ".repeat(w.saturating_sub(cell.width())));
+        }
         line
     };
     let mut lines = vec![line(corner, top.to_vec())];
@@ -274,4 +305,65 @@ pub fn table(corner: &str, side: &[String], top: &[String], counts: &Array2<u64>
         lines.push(line(name, row.iter().map(|n| n.to_string()).collect()));
     }
     lines.join("\n")
+}
+
+/// The most frequent counts off the diagonal, at most twenty, the larger first.
+fn mistakes(corner: &str, names: &[String], counts: &Array2<u64>) -> String {
+    let mut found: Vec<(usize, usize, u64)> =
+        counts.indexed_iter().filter(|((i, j), n)| i != j && **n > 0).map(|((i, j), &n)| (i, j, n)).collect();
+    // Those as frequent stay in the order of the classes.
+    found.sort_by_key(|&(_, _, n)| std::cmp::Reverse(n));
+    let total: u64 = found.iter().map(|m| m.2).sum();
+    let mut lines = vec![match (found.len(), total) {
+        (0, _) => format!("{corner}: no mistakes"),
+        (pairs, total) => {
+            let shown = if pairs > 20 { ", the 20 most frequent" } else { "" };
+            format!("{corner}: {} of {}{shown}", count(total as usize, "mistake"), count(pairs, "kind"))
+        }
+    }];
+    found.truncate(20);
+    let wide =
+        |name: fn(&(usize, usize, u64)) -> usize| found.iter().map(|m| names[name(m)].width()).max().unwrap_or(0);
+    let (first, second) = (wide(|m| m.0), wide(|m| m.1));
+    for (i, j, n) in found {
+        lines.push(format!("  {} \\ {}  {n}", padded(&names[i], first), padded(&names[j], second)));
+    }
+    lines.join("\n")
+}
+
+/// Text with blanks up to a width; letters of some scripts are two columns wide.
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|w| (*w).to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_stand_under_their_names_whatever_the_letters() {
+        let names = words(&["猫", "dog"]);
+        let text = table("t", &names, &names, &ndarray::array![[12, 3], [0, 456]]);
+        assert_eq!(text, "t    猫  dog\n猫   12    3\ndog   0  456");
+    }
+
+    #[test]
+    fn mistakes_among_many_classes_are_a_list() {
+        let names: Vec<String> = (0..40).map(|i| format!("c{i}")).collect();
+        let mut counts = Array2::from_diag_elem(40, 9);
+        assert_eq!(table("true", &names, &names, &counts), "true: no mistakes");
+        (counts[[3, 11]], counts[[39, 2]], counts[[4, 5]]) = (7, 8, 7);
+        let text = table("true", &names, &names, &counts);
+        assert_eq!(text, "true: 22 mistakes of 3 kinds\n  c39 \\ c2   8\n  c3  \\ c11  7\n  c4  \\ c5   7");
+        (0..39).for_each(|i| counts[[i, i + 1]] = 1);
+        let text = table("true", &names, &names, &counts);
+        assert!(
+            text.lines().count() == 21 && text.starts_with("true: 54 mistakes of 41 kinds, the 20 most frequent"),
+            "{text}"
+        );
+    }
 }

@@ -21,6 +21,9 @@ static READING: AtomicBool = AtomicBool::new(false);
 /// Two signals this close are one wish: `timeout` and some shells send it to the process and to its group.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
+/// How often a spinner moves.
+const TICK: Duration = Duration::from_millis(120);
+
 /// From now on Ctrl-C asks work to stop at the next good moment; the second one ends the process at once, and so does the
 /// first while a file is read: nothing is begun then that could be left half done.
 pub fn watch_for_interrupts() {
@@ -99,7 +102,7 @@ impl Screen {
         let start = Instant::now();
         let spinner = (self == Screen::Bars).then(|| {
             let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
-            spinner.enable_steady_tick(Duration::from_millis(120));
+            spinner.enable_steady_tick(TICK);
             spinner
         });
         let result = work();
@@ -118,13 +121,11 @@ impl Screen {
     /// As [`timed`](Self::timed), for work that says how far it is and can be stopped.
     pub fn watched<T>(self, what: &str, work: impl FnOnce(&dyn Progress) -> T) -> T {
         let start = Instant::now();
-        let watch = Watch(match self {
-            Screen::Bars => bar(0, "{msg} {wide_bar} {pos}/{len}, {elapsed}"),
-            _ => ProgressBar::hidden(),
-        });
-        watch.0.set_message(what.to_owned());
+        let bar = self.spinner("{msg} {spinner} {elapsed}");
+        bar.set_message(what.to_owned());
+        let watch = Watch { bar, begun: AtomicBool::new(false) };
         let result = work(&watch);
-        watch.0.finish_and_clear();
+        watch.bar.finish_and_clear();
         self.say(format_args!("{what}: {}", seconds(start.elapsed())));
         result
     }
@@ -133,11 +134,20 @@ impl Screen {
     pub fn rows(self, what: &'static str, total: Option<usize>) -> Rows {
         let bar = match (self, total) {
             (Screen::Bars, Some(total)) => bar(total as u64, "{msg} {wide_bar} {pos}/{len} rows, {eta} left"),
-            (Screen::Bars, None) => bar(0, "{msg} {spinner} {pos} rows, {elapsed}"),
-            _ => ProgressBar::hidden(),
+            _ => self.spinner("{msg} {spinner} {pos} rows, {elapsed}"),
         };
         bar.set_message(what);
         Rows { bar, screen: self, what, start: Instant::now() }
+    }
+
+    /// For work that may take long to say how far it is: it moves all the same.
+    fn spinner(self, template: &str) -> ProgressBar {
+        if self != Screen::Bars {
+            return ProgressBar::hidden();
+        }
+        let bar = bar(0, template);
+        bar.enable_steady_tick(TICK);
+        bar
     }
 
     /// An observer of training.
@@ -147,8 +157,11 @@ impl Screen {
 }
 
 fn bar(total: u64, template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).expect("a fixed template").progress_chars("━╸─");
-    ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8)).with_style(style)
+    ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8)).with_style(style(template))
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a fixed template").progress_chars("━╸─")
 }
 
 /// `3.2 s`, `4 min 10 s`, `2 h 5 min`.
@@ -161,14 +174,41 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
+/// A number with so many decimals; very large and very small ones with an exponent.
+pub fn number(value: f64, decimals: usize) -> String {
+    let smallest = 10f64.powi(1 - decimals as i32);
+    if value == 0.0 || !value.is_finite() || (smallest..1e6).contains(&value.abs()) {
+        format!("{value:.decimals$}")
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// So many of something: `1 row`, `2 rows`, `3 classes`.
+pub fn count(n: usize, word: &str) -> String {
+    let end = match word {
+        _ if n == 1 => "",
+        word if word.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{n} {word}{end}")
+}
+
 /// The library's reports on a bar, and Ctrl-C to the library.
-struct Watch(ProgressBar);
+struct Watch {
+    bar: ProgressBar,
+    /// Whether there was a report; until then there is nothing to draw a bar of.
+    begun: AtomicBool,
+}
 
 impl Progress for Watch {
     fn step(&self, what: &str, done: u64, total: u64) {
-        self.0.set_message(what.to_owned());
-        self.0.set_length(total);
-        self.0.set_position(done);
+        self.bar.set_message(what.to_owned());
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+        if !self.begun.swap(true, Ordering::Relaxed) {
+            self.bar.set_style(style("{msg} {wide_bar} {pos}/{len}, {elapsed}"));
+        }
     }
 
     fn stop(&self) -> bool {
@@ -191,7 +231,7 @@ impl Rows {
 
     pub fn finish(self, rows: usize) {
         self.bar.finish_and_clear();
-        self.screen.say(format_args!("{} {rows} rows: {}", self.what, seconds(self.start.elapsed())));
+        self.screen.say(format_args!("{} {}: {}", self.what, count(rows, "row"), seconds(self.start.elapsed())));
     }
 }
 
@@ -206,12 +246,12 @@ pub struct Training {
 
 impl Training {
     fn status(&self, losses: Losses) -> String {
-        let mut text = format!("L_r {:.5}", losses.reconstruction);
+        let mut text = format!("L_r {}", number(losses.reconstruction.into(), 5));
         if losses.code > 0.0 {
             text += &format!("  L_c {:.4}", losses.code);
         }
         if let Some(v) = self.validation {
-            text += &format!("  (validation {:.5}", v.reconstruction);
+            text += &format!("  (validation {}", number(v.reconstruction.into(), 5));
             text += &if v.code > 0.0 { format!(", {:.4})", v.code) } else { ")".into() };
         }
         text
@@ -259,5 +299,31 @@ impl Observer for Training {
             }
         }
         if stop_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_whatever_their_size() {
+        for (value, text) in [
+            (0.0, "0.00000"),
+            (0.012345, "0.01235"),
+            (1e-4, "0.00010"),
+            (3.2e-9, "3.200e-9"),
+            (-123456.5, "-123456.50000"),
+            (3911605570961266e39, "3.912e54"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(number(value, 5), text);
+        }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([count(1, "row"), count(0, "row"), count(2, "class")], ["1 row", "0 rows", "2 classes"]);
     }
 }

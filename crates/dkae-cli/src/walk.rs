@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 use crate::figure;
 use crate::flags::Walk;
 use crate::rows::{Like, encode, load_model, picture, read_like, shown, write};
-use crate::screen::Screen;
+use crate::screen::{Screen, count};
+
+/// What is wrong when no ends are given.
+const NOWHERE: &str =
+    "give --from I and --to J, two rows to walk between, or --clusters K, to walk between centroids of their codes";
 
 /// Two codes, and what they are called.
 struct Ends {
@@ -24,21 +28,26 @@ struct Ends {
 }
 
 pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
+    if flags.from.is_none() && flags.clusters.is_none() {
+        return Err(Error::setting("from", NOWHERE).into());
+    }
     let at = &flags.files;
     let model = load_model(&at.model, &at.data)?;
     dkae::data::stream::create(&at.output, model.input_width(), None)?;
     let shape = flags.figure.as_deref().map(|path| figure_shape(path, &model)).transpose()?;
     let (files, options) = (std::slice::from_ref(&at.data), flags.reading.options());
-    // The data's own range is black to white.
+    let like = Like::model(&at.model, &model);
     let mut range = (f32::INFINITY, f32::NEG_INFINITY);
-    let table = read_like(&Like::model(&at.model, &model), files, &options, screen, |x| {
+    let table = read_like(&like, files, &options, screen, |x| {
         range = x.iter().fold(range, |(low, high), &v| (low.min(v), high.max(v)));
         model.preparation().apply(x)
     })?;
+    // Black to white is what the model knows, or else what is there.
+    let range = like.units.as_ref().and_then(|units| units.range()).unwrap_or(range);
     let ends = match (flags.from, flags.to, flags.clusters) {
         (Some(from), Some(to), _) => rows(flags, &model, table.x.view(), from, to)?,
         (_, _, Some(clusters)) => centroids(flags, clusters, encode(&model, table.x.view(), screen)?.view(), screen)?,
-        _ => return Err(Error::setting("from", "give --from and --to, or --clusters").into()),
+        _ => return Err(Error::setting("from", NOWHERE).into()),
     };
     let walks: Vec<Array2<f32>> = ends
         .iter()
@@ -47,12 +56,16 @@ pub fn run(flags: &Walk, screen: Screen) -> Result<(String, Value)> {
     let views: Vec<_> = walks.iter().map(|w| w.view()).collect();
     let all = ndarray::concatenate(Axis(0), &views).map_err(|e| Error::Data(e.to_string()))?;
     write(&at.output, all.view(), model.about().names.as_deref())?;
-    let mut text = format!("wrote {} walks of {} steps to {}", ends.len(), flags.steps, at.output.display());
+    let names: Vec<&str> = ends.iter().map(|e| e.name.as_str()).collect();
+    let (walks_written, steps) = (count(ends.len(), "walk"), count(flags.steps, "step"));
+    let mut text = format!("wrote {walks_written} of {steps} to {}", at.output.display());
     if let (Some(path), Some(shape)) = (&flags.figure, shape) {
         draw(path, shape, &ends, &walks, range)?;
         text += &format!(", drawn in {}", path.display());
     }
-    let names: Vec<&str> = ends.iter().map(|e| e.name.as_str()).collect();
+    if flags.clusters.is_some() {
+        text += &format!(": {}", names.join(", "));
+    }
     let value = json!({
         "walks": names, "steps": flags.steps, "rows": all.nrows(), "columns": all.ncols(), "output": shown(&at.output),
         "figure": flags.figure.as_deref().map(shown),

@@ -350,6 +350,138 @@ fn an_unknown_setting_in_a_file_is_refused() {
 }
 
 #[test]
+fn classes_are_read_from_one_column_whatever_the_others_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // The ideal kernel of red, blue, red.
+    std::fs::write(path.join("p.csv"), "1,0,1\n0,1,0\n1,0,1\n").unwrap();
+    std::fs::write(path.join("rows.csv"), "id,f,class\nr1,1,red\nr2,,blue\nr3,NA,red\n").unwrap();
+    for column in ["class", "3", "last"] {
+        let value = json(&done(path, &format!("align p.csv rows.csv --b labels:{column} --json")));
+        assert_eq!(value["b"]["kind"], "ideal kernel of 3 rows in 2 classes");
+        assert!((value["alignment"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{value}");
+    }
+    // A column that is not there, and a table taken for factors: no flag is named that this command lacks.
+    let missing = refused(path, "align p.csv rows.csv --b labels:nope", 2);
+    assert!(missing.starts_with("error: --b: rows.csv: no column is called `nope`"), "{missing}");
+    let text = refused(path, "align p.csv rows.csv", 1);
+    assert!(text.contains("if the column holds classes, say --b labels:id, else leave it out"), "{text}");
+    for message in [missing, text] {
+        assert!(
+            !message.contains("skip") && !message.contains("--label ") && !message.contains("set label"),
+            "{message}"
+        );
+    }
+}
+
+/// The clouds with each value times a factor, in a file of that name.
+fn times(folder: &Path, name: &str, factor: f64) {
+    let text = std::fs::read_to_string(folder.join("clouds.csv")).unwrap();
+    let mut lines = text.lines();
+    let mut out = lines.next().unwrap().to_owned();
+    for line in lines {
+        out.push('\n');
+        let cells = line.split(',').map(|cell| cell.parse::<f64>().map_or(cell.into(), |v| (factor * v).to_string()));
+        out += &cells.collect::<Vec<String>>().join(",");
+    }
+    std::fs::write(folder.join(name), out + "\n").unwrap();
+}
+
+#[test]
+fn rows_in_other_units_than_the_models_are_told() {
+    let folder = fitted();
+    let path = folder.path();
+    times(path, "small.csv", 1.0 / 255.0);
+    times(path, "large.csv", 255.0);
+    let mut text = std::fs::read_to_string(path.join("clouds.csv")).unwrap();
+    text += "1,2,3,1e30,1,2,3,1,red\n";
+    std::fs::write(path.join("cell.csv"), text).unwrap();
+    for command in [
+        "encode m.dkae FILE --label kind -o out.npy",
+        "reconstruct m.dkae FILE --label kind -o out.npy",
+        "cluster m.dkae FILE --label kind -o out.npy",
+        "walk m.dkae FILE --label kind --from 0 --to 1 -o out.npy",
+        "denoise m.dkae FILE --label kind -o out.npy",
+        "classify FILE --label kind --model m.dkae",
+    ] {
+        let warnings = |file: &str| {
+            let output = run(path, &command.replace("FILE", file));
+            let all = stderr(&output);
+            // Values like 1e30 may be more than a method can bear.
+            assert!(output.status.success() || file == "cell.csv", "{command}: {all}");
+            all.lines().filter(|l| l.starts_with("warning: ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(warnings("clouds.csv"), [""; 0], "{command}");
+        for (file, words) in [
+            ("small.csv", "were they scaled before?"),
+            ("large.csv", "give the rows in the units of the training rows"),
+            ("cell.csv", "row 301 (from 1), feature 4 (`d`) is 1e30, but the model m.dkae takes about "),
+        ] {
+            let found = warnings(file);
+            let told =
+                found.iter().filter(|w| w.contains(&format!("{file}: ")) && w.contains("the model m.dkae takes "));
+            assert_eq!(told.filter(|w| w.contains(words)).count(), 1, "{command} {file}: {found:?}");
+        }
+    }
+    // Codes are not rows.
+    done(path, "encode m.dkae clouds.csv --label kind -o codes.csv");
+    assert!(!stderr(&run(path, "decode m.dkae codes.csv -o back.csv")).contains("warning"));
+}
+
+#[test]
+fn clusters_are_whole_numbers() {
+    let folder = fitted();
+    let path = folder.path();
+    for format in ["npy", "csv", "parquet"] {
+        done(path, &format!("cluster m.dkae clouds.csv --label kind -o c.{format}"));
+    }
+    let npy = std::fs::read(path.join("c.npy")).unwrap();
+    let header = String::from_utf8_lossy(&npy[..128]).into_owned();
+    assert!(header.contains("'descr': '<i8'") && header.contains("'shape': (300,)"), "{header}");
+    let csv = std::fs::read_to_string(path.join("c.csv")).unwrap();
+    assert!(csv.starts_with("cluster\n") && csv.lines().skip(1).all(|l| ["0", "1", "2"].contains(&l)), "{csv}");
+    assert_eq!(rows(path, "c.npy"), rows(path, "c.csv"));
+    assert_eq!(rows(path, "c.parquet"), rows(path, "c.csv"));
+    // One of something, and more clusters than fit in a table.
+    let text = done(path, "cluster m.dkae clouds.csv --skip kind --clusters 1 -o c.npy");
+    assert!(text.starts_with("1 cluster of 300 rows\n"), "{text}");
+    let text = done(path, "cluster m.dkae clouds.csv --label kind --clusters 20 -o c.npy");
+    assert!(text.contains("cluster 19: ") && text.contains(" of them ") && !text.contains("class \\"), "{text}");
+}
+
+#[test]
+fn a_walk_says_between_what_it_goes() {
+    let folder = fitted();
+    let path = folder.path();
+    let text = done(path, "walk m.dkae clouds.csv --label kind --clusters 3 --pairs 2 -o w.npy");
+    let (head, names) = text.trim_end().split_once(": ").unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(head, "wrote 2 walks of 10 steps to w.npy");
+    assert!(names.split(", ").count() == 2 && names.split(", ").all(|n| n.starts_with("cluster ")), "{text}");
+    let text = done(path, "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy");
+    assert_eq!(text, "wrote 1 walk of 10 steps to w.npy\n");
+}
+
+#[test]
+fn letters_that_a_png_cannot_show_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    clouds(path, 60);
+    let text = std::fs::read_to_string(path.join("clouds.csv")).unwrap().replace("red", "日本");
+    std::fs::write(path.join("clouds.csv"), text).unwrap();
+    let warned = |figure: &str| {
+        let output = run(path, &format!("embed clouds.csv --label kind --method pca -o z.csv --figure {figure}"));
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output).lines().filter(|l| l.contains("日本")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found = warned("z.png");
+    assert!(
+        matches!(&found[..], [w] if w.starts_with("warning: z.png: letters of `日本`") && w.contains(".svg")),
+        "{found:?}"
+    );
+    assert_eq!(warned("z.svg"), [""; 0]);
+}
+
+#[test]
 fn help_completions_and_manual_know_every_command() {
     let folder = tempfile::tempdir().unwrap();
     for command in COMMANDS {

@@ -101,7 +101,7 @@ fn settings_out_of_range_are_named_as_flags() {
     fit("--lambda -0.1", &["--lambda", "[0, 1]", "-0.1"]);
     fit("--lambda nan", &["--lambda", "[0, 1]", "NaN"]);
     fit("--subset 10 --max-components 20", &["--max-components", "20 components", "subset of 10", "raise --subset"]);
-    fit("--restarts 0", &["--restarts", "at least 1"]);
+    fit("--restarts 0", &["--restarts", "1 or more"]);
     fit("--floor 0", &["--floor", "positive"]);
     fit("--covariance round", &["--covariance", "round", "spherical"]);
     fit("--start here", &["--start", "here"]);
@@ -148,7 +148,7 @@ fn settings_out_of_range_are_named_as_flags() {
     walk("--clusters 1", &["--clusters", "at least 2"]);
     walk("--from 0 --to 1 --figure w.svg", &["--figure", "pictures"]);
     walk("--from 0 --to 1 --figure w.gif", &["--figure", "w.gif", "svg or png"]);
-    walk("", &["required"]);
+    walk("", &["--from I", "--to J", "--clusters K"]);
     let classify = |more: &str, words: &[&str]| fails(path, &format!("classify {more}"), 2, words);
     classify("clouds.csv --skip kind", &["--label", "clouds.csv", "no classes"]);
     classify("clouds.csv --label kind --c 0", &["--c", "above 0"]);
@@ -167,7 +167,7 @@ fn settings_out_of_range_are_named_as_flags() {
         "--train clouds.csv --test clouds.csv --label kind --validation-share 1",
         &["--validation-share", "0 and 1"],
     );
-    classify("--train clouds.csv --label kind", &["required"]);
+    classify("--train clouds.csv --label kind", &["--train", "--test, --predict"]);
 }
 
 /// The file is not there: whoever looked at it first would complain about that.
@@ -187,8 +187,8 @@ fn settings_are_checked_before_anything_is_read() {
         ("--validate-every 0", &["--validate-every", "at least 1"]),
         ("--validation-rows 1", &["--validation-rows", "at least 2"]),
         ("--subset 10 --max-components 20", &["--max-components", "subset of 10", "raise --subset"]),
-        ("--restarts 0", &["--restarts", "at least 1"]),
-        ("--max-iterations 0", &["--max-iterations", "at least 1"]),
+        ("--restarts 0", &["--restarts", "1 or more"]),
+        ("--max-iterations 0", &["--max-iterations", "1 or more"]),
         ("--tolerance nan", &["--tolerance", "NaN"]),
         ("--kernel polynomial --degree 0", &["--degree", "1 to 64"]),
         ("--kernel polynomial --gamma -1", &["--gamma", "positive"]),
@@ -204,7 +204,7 @@ fn settings_are_checked_before_anything_is_read() {
     fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, [train] patience: ", "at least 1"]);
     write(path, "s.toml", "kernel = 'precomputed'\n");
     fails(path, "fit missing.csv --config s.toml -o x.dkae", 2, &["s.toml, kernel: ", "--prior"]);
-    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "at least 1"]);
+    fails(path, "kernel missing.csv --restarts 0 -o x.npy", 2, &["--restarts", "1 or more"]);
     // With sound settings it is the file.
     fails(path, "fit missing.csv -o x.dkae", 1, &["missing.csv", "No such file"]);
 }
@@ -272,7 +272,13 @@ fn a_report_says_how_many_rows_it_needs() {
     // Mixtures of up to four components need four rows, and 70 % of five are four.
     for rows in [1, 2, 4] {
         few(rows);
-        let words = ["few.csv: ", &format!("{rows} rows are too few"), "70 %", "at least 5", "trained on"];
+        let words = [
+            "few.csv: ",
+            if rows == 1 { "1 row is too few" } else { "rows are too few" },
+            "70 %",
+            "at least 5",
+            "trained on",
+        ];
         fails(path, "report m.dkae few.csv --label kind", 1, &words);
     }
     few(5);
@@ -490,18 +496,20 @@ fn no_file_of_a_command_overwrites_another() {
     write(path, "labels.txt", "red\n".repeat(90));
     std::fs::copy(path.join("m.dkae"), path.join("page.html")).unwrap();
     let before: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
-    for arguments in [
-        "fit clouds.csv --label kind --report -o new.html",
-        "fit clouds.csv --label kind --report same.html -o ./same.html",
-        "fit clouds.csv --write-config clouds.csv",
-        "demo -o digits.svg",
-        "report page.html clouds.csv --label kind",
-        "encode m.dkae clouds.csv --label kind --labels-file labels.txt -o labels.txt",
-        "cluster m.dkae clouds.csv --labels-file labels.txt -o labels.txt",
-        "kernel clouds.csv --labels-file labels.txt -o labels.txt",
-        "walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy --figure clouds.csv",
+    for (arguments, flag) in [
+        ("fit clouds.csv --label kind --report -o new.html", "--report"),
+        ("fit clouds.csv --label kind --report same.html -o ./same.html", "--report"),
+        ("fit clouds.csv --write-config clouds.csv", "--write-config"),
+        ("demo -o digits.svg", "--output"),
+        ("report page.html clouds.csv --label kind", "--output"),
+        ("encode m.dkae clouds.csv --label kind --labels-file labels.txt -o labels.txt", "--output"),
+        ("cluster m.dkae clouds.csv --labels-file labels.txt -o labels.txt", "--output"),
+        ("kernel clouds.csv --labels-file labels.txt -o labels.txt", "--output"),
+        ("walk m.dkae clouds.csv --label kind --from 0 --to 1 -o w.npy --figure clouds.csv", "--figure"),
+        ("embed clouds.csv --label kind --reconstruct clouds.csv -o z.npy", "--reconstruct"),
+        ("embed clouds.csv --label kind --figure z.svg -o z.svg", "--figure"),
     ] {
-        fails(path, arguments, 2, &["--output", "would be lost"]);
+        fails(path, arguments, 2, &[&format!("error: {flag}: "), "would be lost"]);
     }
     let after: Vec<_> = files(path).iter().map(|name| std::fs::read(path.join(name)).unwrap()).collect();
     assert_eq!(before, after);
@@ -556,13 +564,12 @@ fn rows_with_gaps_have_results_that_say_so_and_are_not_learned_from() {
         }
         std::fs::remove_file(path.join("out.npy")).unwrap();
     }
-    for arguments in [
-        "fit gaps.npy --allow-missing -o x.dkae",
-        "kernel gaps.npy --allow-missing -o p.npy",
-        "cluster m.dkae gaps.npy --clusters 2 --allow-missing -o c.npy",
-        "denoise m.dkae gaps.npy --allow-missing -o d.npy",
+    for (arguments, place) in [
+        ("fit gaps.npy --allow-missing -o x.dkae", "row 3, feature 4 is NaN"),
+        ("cluster m.dkae gaps.npy --clusters 2 --allow-missing -o c.npy", "row 3, feature 4 (`d`) is NaN"),
+        ("denoise m.dkae gaps.npy --allow-missing -o d.npy", "row 3, feature 4 (`d`) is NaN"),
     ] {
-        fails(path, arguments, 1, &["gaps.npy", "row 3, column 4"]);
+        fails(path, arguments, 1, &["gaps.npy", place]);
     }
 }
 
@@ -586,4 +593,54 @@ fn columns_in_another_order_are_refused() {
         let message = refused(folder.path(), command, 1);
         assert!(message.contains("feature 1 is `b`") && message.contains("`a`"), "{message}");
     }
+}
+
+#[test]
+fn the_factors_of_a_kernel_need_a_folder_before_any_work() {
+    let folder = fitted();
+    let path = folder.path();
+    let output = run(path, "kernel clouds.csv --label kind --factors -o nodir/x.svm");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("error: nodir/x.svm: ") && text.lines().count() == 1, "nothing may come before: {text}");
+}
+
+#[test]
+fn a_kernel_of_missing_values_is_refused_by_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "gap.csv", "a,b\n1,\n3,4\n5,6\n");
+    fails(folder.path(), "kernel gap.csv --allow-missing -o p.npy", 2, &["--allow-missing", "fill them in"]);
+    let help = done(folder.path(), "kernel --help");
+    assert!(!help.contains("allow-missing"), "{help}");
+}
+
+#[test]
+fn a_column_of_text_is_told_to_be_left_out_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    write(path, "id.csv", "id,a,my note,kind\nr1,1,x,red\nr2,2,y,blue\n");
+    fails(path, "fit id.csv --label kind -o m.dkae", 1, &["leave the column out with --skip id"]);
+    fails(path, "fit id.csv -o m.dkae", 1, &["give --label id, else leave it out with --skip id"]);
+    fails(path, "fit id.csv --label kind --skip id -o m.dkae", 1, &["(`my note`)", "with --skip 3"]);
+    write(path, "late.csv", "a,b\n1,2\n3,x\n");
+    fails(path, "fit late.csv -o m.dkae", 1, &["correct it, or leave out the row, or the column with --skip b"]);
+    write(path, "gap.csv", "a,b\n1,2\n3,\n");
+    fails(path, "fit gap.csv -o m.dkae", 1, &["fill it in, or leave out the row, or the column with --skip b"]);
+}
+
+#[test]
+fn a_walk_without_ends_is_told_both_ways() {
+    let folder = fitted();
+    fails(folder.path(), "walk m.dkae clouds.csv --label kind -o w.npy", 2, &["--from I and --to J", "--clusters K"]);
+    let half = run(folder.path(), "walk m.dkae clouds.csv --label kind --from 1 -o w.npy");
+    assert!(half.status.code() == Some(2) && stderr(&half).contains("--to <J>"), "{}", stderr(&half));
+}
+
+#[test]
+fn values_that_a_model_cannot_take_are_named_by_feature() {
+    let folder = fitted();
+    let path = folder.path();
+    write(path, "gap.csv", "kind,a,b,c,d,e,f,g,h\nred,1,2,3,4,5,6,7,8\nred,1,,3,4,5,6,7,8\n");
+    let command = "cluster m.dkae gap.csv --label kind --clusters 1 --allow-missing -o c.npy";
+    fails(path, command, 1, &["gap.csv: row 2, feature 2 (`b`) is NaN"]);
 }

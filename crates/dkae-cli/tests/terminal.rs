@@ -50,3 +50,13 @@ fn quiet_and_json_show_nothing_on_the_way() {
     let json = on_a_terminal(folder.path(), &format!("{fit} --json"));
     assert!(json.starts_with('{') && json.trim_end().ends_with('}') && json.lines().count() == 1, "{json}");
 }
+
+#[test]
+fn work_that_has_not_reported_yet_shows_a_spinner_and_no_empty_bar() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 300);
+    let screen = on_a_terminal(folder.path(), "kernel clouds.csv --label kind --restarts 4 -o p.npy");
+    assert!(!screen.contains("0/0"), "{screen}");
+    let spins = |frame: &str| frame.contains("fitting the kernel ") && frame.contains(|c| "⠁⠂⠄⡀⢀⠠⠐⠈".contains(c));
+    assert!(screen.split('\r').any(spins), "{screen}");
+}

@@ -28,6 +28,7 @@ mod error;
 mod figure;
 pub mod images;
 pub mod kernel;
+mod letters;
 pub mod page;
 pub mod panel;
 pub mod scatter;

@@ -187,7 +187,7 @@ fn no_classes(file: &Path) -> anyhow::Error {
 
 /// What other rows must be like to go with those of `file`.
 fn like<'a>(file: &Path, width: usize, names: Option<&'a [String]>) -> Like<'a> {
-    Like { who: format!("{} has", file.display()), width, names, gaps: false, counts: false }
+    Like { who: format!("{} has", file.display()), width, names, gaps: false, counts: false, units: None }
 }
 
 /// The second rows after the first.

@@ -78,7 +78,7 @@ pub struct Walk {
     #[command(flatten)]
     pub files: ModelFiles,
     /// The row to start from, counted from 0
-    #[arg(long, value_name = "I", requires = "to", required_unless_present = "clusters")]
+    #[arg(long, value_name = "I", requires = "to")]
     pub from: Option<usize>,
     /// The row to arrive at, counted from 0
     #[arg(long, value_name = "J", requires = "from")]

@@ -8,19 +8,19 @@ use crate::rows::is_model;
 impl Command {
     /// An output that is also an input, or another output, would be lost: nobody means that.
     pub fn refuse_overwriting(&self) -> dkae::Result<()> {
-        let refuse = |path: &Path, why| {
+        let refuse = |flag: &'static str, path: &Path, why| {
             let message = format!("{} is also {why}, and would be lost; write to another file", path.display());
-            Err(dkae::Error::setting("output", message))
+            Err(dkae::Error::setting(flag, message))
         };
         let (outputs, inputs) = self.files();
         let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| real(path)).collect();
         let mut written = Vec::new();
-        for (path, place) in outputs.iter().filter_map(|path| Some((path, real(path)?))) {
+        for (flag, path, place) in outputs.iter().filter_map(|(flag, path)| Some((flag, path, real(path)?))) {
             if inputs.contains(&place) {
-                return refuse(path, "read");
+                return refuse(flag, path, "read");
             }
             if written.contains(&place) {
-                return refuse(path, "written by the same command");
+                return refuse(flag, path, "written by the same command");
             }
             written.push(place);
         }
@@ -65,8 +65,12 @@ impl Command {
         }
     }
 
-    /// What the command writes, and what it reads.
-    fn files(&self) -> (Vec<PathBuf>, Vec<&PathBuf>) {
+    /// What the command writes, by the flag that says so, and what it reads. The main result comes first: where two are the
+    /// same it is the other that is wrong.
+    fn files(&self) -> (Vec<(&'static str, PathBuf)>, Vec<&PathBuf>) {
+        fn by<'a>(flag: &'static str, paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<(&'static str, PathBuf)> {
+            paths.into_iter().map(|path| (flag, path.clone())).collect()
+        }
         if let Some((files, reading)) = self.model_files() {
             let (figure, clean) = match self {
                 Command::Walk(w) => (&w.figure, &None),
@@ -74,28 +78,28 @@ impl Command {
                 _ => (&None, &None),
             };
             return (
-                figure.iter().chain([&files.output]).cloned().collect(),
+                [by("output", [&files.output]), by("figure", figure)].concat(),
                 [&files.model, &files.data].into_iter().chain(clean).chain(&reading.labels_file).collect(),
             );
         }
         match self {
-            Command::Demo(d) => (d.files().to_vec(), Vec::new()),
+            Command::Demo(d) => (by("output", &d.files()), Vec::new()),
             Command::Fit(f) => (
-                f.output.iter().cloned().chain(f.page()).chain(f.write_config.clone()).collect(),
+                [by("output", &f.output), by("report", &f.page()), by("write-config", &f.write_config)].concat(),
                 f.data.iter().chain(&f.config).chain(&f.kernel.prior).chain(&f.reading.labels_file).collect(),
             ),
-            Command::Kernel(k) => (vec![k.output.clone()], k.data.iter().chain(&k.reading.labels_file).collect()),
+            Command::Kernel(k) => (by("output", [&k.output]), k.data.iter().chain(&k.reading.labels_file).collect()),
             Command::Embed(e) => (
-                e.figure.iter().chain(&e.reconstruct).chain([&e.output]).cloned().collect(),
+                [by("output", [&e.output]), by("reconstruct", &e.reconstruct), by("figure", &e.figure)].concat(),
                 e.data.iter().chain(&e.on).chain(&e.reading.labels_file).collect(),
             ),
             Command::Align(a) => (Vec::new(), vec![&a.first, &a.second]),
             Command::Report(r) => (
-                vec![r.page()],
+                by("output", [&r.page()]),
                 r.data.iter().chain([&r.model]).chain(&r.prior).chain(&r.reading.labels_file).collect(),
             ),
             Command::Classify(c) => (
-                c.output.iter().cloned().collect(),
+                by("output", &c.output),
                 c.data
                     .iter()
                     .chain(&c.train)

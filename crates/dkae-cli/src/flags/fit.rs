@@ -23,7 +23,8 @@ Examples:
   dkae fit rows.npy --lambda 0 --noise mask:0.2 -o denoising.dkae
   dkae fit rows.npy --config settings.toml --steps 10000 -o long.dkae
 
-A run that was stopped, by Ctrl-C or otherwise, goes on from its checkpoint when the same command is given again.")]
+A run that was stopped, by Ctrl-C or otherwise, goes on from its checkpoint when the same command is given again. \
+A --prior that is not positive semi-definite is warned of: no codes have such inner products, and the nearest are learned.")]
 pub struct Fit {
     /// The rows; several files of the same kind are put one after another
     #[arg(value_name = "DATA", required = true)]

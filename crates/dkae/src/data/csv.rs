@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use csv::{ByteRecord, ReaderBuilder};
 
 use super::input::{Input, MARK, read_error};
+use super::label_column::FindLayout;
 use super::read::{Column, Format, Layout, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};
@@ -22,7 +23,12 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     read_as(Format::Csv, path.as_ref(), options)
 }
 
-pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
+pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
+    open_with(input, options, Layout::new)
+}
+
+/// As [`open`], with another way to tell which columns are what.
+pub(crate) fn open_with(mut input: Input, options: &ReadOptions, layout: FindLayout) -> Result<Opened> {
     let path = input.path.clone();
     let start = input.peek(1 << 16)?;
     refuse_binary(&path, &start)?;
@@ -52,7 +58,7 @@ pub(crate) fn open(mut input: Input, options: &ReadOptions) -> Result<Opened> {
     };
     let all_names: Option<Vec<String>> =
         header.then(|| first.iter().enumerate().map(name).collect::<Result<_>>()).transpose()?;
-    let layout = Layout::new(&path, options, columns, all_names.as_deref())?;
+    let layout = layout(&path, options, columns, all_names.as_deref())?;
     let names = all_names.as_ref().map(|n| layout.features.iter().map(|&i| n[i].clone()).collect());
     records.pending.extend((!header).then_some(first).into_iter().chain(second));
     let width = layout.features.len();
@@ -150,6 +156,17 @@ fn exact(field: &[u8], value: f32) -> f64 {
         0..=7 => value.into(),
         _ => std::str::from_utf8(field.trim_ascii()).ok().and_then(|f| f.parse().ok()).unwrap_or(value.into()),
     }
+}
+
+/// How a setting names a column: by its name where that is a plain one, or by its number.
+pub(crate) fn as_setting(column: usize, name: Option<&str>) -> String {
+    name.and_then(plain_name).map_or_else(|| (column + 1).to_string(), str::to_owned)
+}
+
+/// A name that can be given as it is: one word that neither a shell nor a setting takes for anything else.
+pub(crate) fn plain_name(name: &str) -> Option<&str> {
+    let plain = |c: char| c.is_alphanumeric() || "_.%/+@=-".contains(c);
+    (name.chars().all(plain) && !name.starts_with('-') && matches!(name.parse(), Ok(Column::Name(_)))).then_some(name)
 }
 
 /// A field as text, without the blanks around it.
@@ -270,13 +287,15 @@ impl Rows {
     /// What to do about a word where a number should be. Words from the first row on are likely to be classes, if there are
     /// none yet.
     fn not_a_number(&self, text: &str, column: usize) -> String {
-        let name = self.all_names.as_ref().map_or((column + 1).to_string(), |names| names[column].clone());
+        let name = as_setting(column, self.all_names.as_ref().map(|names| &*names[column]));
         let hint = match (text.replace(',', ".").parse::<f32>(), self.row, self.layout.label) {
             (Ok(_), ..) => "decimals are written with a point".to_owned(),
             _ if text.contains('\n') => "it goes over several lines: is a quote (\") not closed?".to_owned(),
-            (_, 1, None) => format!("if the column holds classes, set label to {name}, else leave it out"),
-            (_, 1, _) => "leave the column out".to_owned(),
-            _ => "correct it, or leave out the row or the column".to_owned(),
+            (_, 1, None) => {
+                format!("if the column holds classes, set label to {name}, else leave it out with skip {name}")
+            }
+            (_, 1, _) => format!("leave the column out with skip {name}"),
+            _ => format!("correct it, or leave out the row, or the column with skip {name}"),
         };
         format!("`{}` is not a number; {hint}", shorten(text))
     }
@@ -421,9 +440,13 @@ mod tests {
         says("1,2\n3,inf\n", "an infinite value");
         says("1,2\n3,1e300\n", "too large");
         says("1;2,5\n3;4,5\n", "decimals are written with a point");
-        says("a,kind\n1,red\n", "`red` is not a number; if the column holds classes, set label to kind");
+        says(
+            "a,kind\n1,red\n",
+            "`red` is not a number; if the column holds classes, set label to kind, else leave it out with skip kind",
+        );
+        says("a,my kind\n1,red\n", "set label to 2, else leave it out with skip 2");
         says("1,red\n2,green\n", "set label to 2");
-        says("a,b\n1,2\n3,x\n", "correct it, or leave out");
+        says("a,b\n1,2\n3,x\n", "correct it, or leave out the row, or the column with skip b");
         says("", "the file is empty");
         says("a,b\n", "no rows");
         let label = |l: &str| ReadOptions { label: Some(l.parse().unwrap()), ..ReadOptions::default() };
@@ -431,7 +454,7 @@ mod tests {
         assert!(message(table("1,2\n", &label("c"))).contains("the file names none"));
         assert!(message(table("1,2\n", &label("3"))).contains("no column 3, only 1 to 2"));
         let m = message(table("a,b,c\n1,x,y\n", &label("c")));
-        assert!(m.contains("column 2 (`b`): `x` is not a number; leave the column out"), "{m}");
+        assert!(m.contains("column 2 (`b`): `x` is not a number; leave the column out with skip b"), "{m}");
         assert!(message(table("1,a\n2,\n", &label("2"))).contains("row 2 (line 2), column 2: the label is missing"));
         assert!(message(table("1\n", &label("1"))).contains("no column is left"));
         let dropped = ReadOptions { drop_label: Some("b".into()), ..label("2") };

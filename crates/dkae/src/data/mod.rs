@@ -25,6 +25,7 @@ pub mod cifar;
 pub mod csv;
 pub mod idx;
 mod input;
+mod label_column;
 mod narrow;
 pub mod npy;
 #[cfg(feature = "parquet")]
@@ -44,7 +45,11 @@ pub mod svmlight;
 #[cfg(test)]
 mod test_files;
 pub mod tfidf;
+mod whole;
 mod zip;
+
+pub use label_column::read_label_column;
+pub use whole::write_whole;
 
 /// Rows read from a file: features, and what else the file knows about them.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, s};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{DataType, FloatType};
+use parquet::data_type::{DataType, FloatType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -21,7 +21,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::atomic::AtomicFile;
+use super::csv::as_setting;
 use super::input::Input;
+use super::label_column::FindLayout;
 use super::read::{Format, Layout, ReadOptions, read_as};
 use super::rows::{Collector, Opened, Reader, number_label, row_place};
 use super::stream::{RowSink, check_width};
@@ -50,6 +52,11 @@ fn guarded<T>(path: &Path, place: &str, call: impl FnOnce() -> Result<T, Parquet
 }
 
 pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
+    open_with(input, options, Layout::new)
+}
+
+/// As [`open`], with another way to tell which columns are what.
+pub(crate) fn open_with(input: Input, options: &ReadOptions, layout: FindLayout) -> Result<Opened> {
     let path = input.path;
     let file = File::open(&path).map_err(Error::io(&path))?;
     let reader = guarded(&path, "", || SerializedFileReader::new(file))?;
@@ -58,7 +65,7 @@ pub(crate) fn open(input: Input, options: &ReadOptions) -> Result<Opened> {
     if names.is_empty() {
         return Err(Error::format(&path, "", "the file has no columns"));
     }
-    let layout = Layout::new(&path, options, names.len(), Some(&names))?;
+    let layout = layout(&path, options, names.len(), Some(&names))?;
     let columns = |list: &[usize], words: bool| -> Result<Vec<Column>> {
         list.iter().map(|&i| Column::new(&path, i, &schema.columns()[i], words)).collect()
     };
@@ -118,7 +125,8 @@ impl Column {
     fn new(path: &Path, index: usize, about: &ColumnDescriptor, words: bool) -> Result<Self> {
         let name = root_name(about);
         let refuse = |what: &str| {
-            let message = format!("{what}; leave the column out, or convert it before saving");
+            let column = as_setting(index, Some(&name));
+            let message = format!("{what}; leave the column out with skip {column}, or convert it before saving");
             Err(Error::format(path, format!("column {} (`{name}`)", index + 1), message))
         };
         if about.max_rep_level() > 0 || about.path().parts().len() > 1 {
@@ -135,8 +143,9 @@ impl Column {
             }
             Physical::BYTE_ARRAY if words => {}
             Physical::BYTE_ARRAY => {
+                let column = as_setting(index, Some(&name));
                 return refuse(&format!(
-                    "holds text, where numbers were expected; if the column holds classes, set label to {name}"
+                    "holds text, where numbers were expected; if the column holds classes, set label to {column}"
                 ));
             }
             other => return refuse(&format!("holds values of type {other}, which are not supported")),
@@ -286,6 +295,48 @@ impl Reader for Rows {
     }
 }
 
+/// Starts a file of required columns of one type, compressed by Snappy.
+fn writer(path: &Path, names: &[String], kind: Physical) -> Result<SerializedFileWriter<AtomicFile>> {
+    let schema = names
+        .iter()
+        .map(|name| {
+            let column = Type::primitive_type_builder(name, kind);
+            column.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(|fields| Type::group_type_builder("rows").with_fields(fields).build());
+    let schema = schema.map_err(|e| write_error(path, e))?;
+    // Floats hardly repeat: a dictionary would be built for nothing.
+    let properties =
+        WriterProperties::builder().set_compression(Compression::SNAPPY).set_dictionary_enabled(false).build();
+    let file = AtomicFile::create(path)?;
+    let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
+    writer.map_err(|e| write_error(path, e))
+}
+
+/// Ends a file and gives it its name.
+fn commit(writer: SerializedFileWriter<AtomicFile>, path: &Path) -> Result<()> {
+    let mut file = writer.into_inner().map_err(|e| write_error(path, e))?;
+    file.flush().map_err(Error::io(path))?;
+    file.commit()
+}
+
+/// Writes one required INT64 column.
+pub(crate) fn write_whole(path: &Path, name: &str, numbers: &[u32]) -> Result<()> {
+    let mut writer = writer(path, &[name.to_owned()], Physical::INT64)?;
+    let values: Vec<i64> = numbers.iter().map(|&n| n.into()).collect();
+    let mut write = || -> Result<(), ParquetError> {
+        let mut group = writer.next_row_group()?;
+        if let Some(mut chunk) = group.next_column()? {
+            chunk.typed::<Int64Type>().write_batch(&values, None, None)?;
+            chunk.close()?;
+        }
+        group.close().map(|_| ())
+    };
+    write().map_err(|e| write_error(path, e))?;
+    commit(writer, path)
+}
+
 /// Writes a Parquet file of required FLOAT columns, compressed by Snappy.
 pub(crate) struct ParquetSink {
     writer: SerializedFileWriter<AtomicFile>,
@@ -303,21 +354,7 @@ const GROUP_VALUES: usize = 16_000_000;
 impl ParquetSink {
     pub fn create(path: &Path, width: usize, names: Option<&[String]>) -> Result<Self> {
         let names = names.map_or_else(|| (1..=width).map(|j| format!("c{j}")).collect(), <[String]>::to_vec);
-        let schema = names
-            .iter()
-            .map(|name| {
-                let column = Type::primitive_type_builder(name, Physical::FLOAT);
-                column.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
-            })
-            .collect::<Result<Vec<_>, _>>()
-            .and_then(|fields| Type::group_type_builder("rows").with_fields(fields).build());
-        let schema = schema.map_err(|e| write_error(path, e))?;
-        // Floats hardly repeat: a dictionary would be built for nothing.
-        let properties =
-            WriterProperties::builder().set_compression(Compression::SNAPPY).set_dictionary_enabled(false).build();
-        let file = AtomicFile::create(path)?;
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
-        let writer = writer.map_err(|e| write_error(path, e))?;
+        let writer = writer(path, &names, Physical::FLOAT)?;
         let group_rows = (GROUP_VALUES / width).max(1);
         Ok(Self { writer, path: path.to_owned(), width, pending: Vec::new(), pending_rows: 0, group_rows })
     }
@@ -375,9 +412,7 @@ impl RowSink for ParquetSink {
             self.write_group()?;
         }
         let Self { writer, path, .. } = *self;
-        let mut file = writer.into_inner().map_err(|e| write_error(&path, e))?;
-        file.flush().map_err(Error::io(&path))?;
-        file.commit()
+        commit(writer, &path)
     }
 }
 
@@ -393,6 +428,12 @@ mod tests {
             skip: skip.iter().map(|s| s.parse().unwrap()).collect(),
             ..ReadOptions::default()
         }
+    }
+
+    #[test]
+    fn a_label_column_is_read_beside_columns_of_any_kind() {
+        let labels = crate::data::read_label_column(fixture("table.parquet"), &"kind".parse().unwrap()).unwrap();
+        assert_eq!(labels.index, [1, 0, 1]);
     }
 
     #[test]

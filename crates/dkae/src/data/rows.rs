@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, ArrayView2};
 
+use super::csv::plain_name;
 use super::narrow::Narrowing;
 use super::read::ReadOptions;
 use super::{Labels, Shape, Table};
@@ -99,6 +100,11 @@ impl Collector {
             && let Some(j) = self.values[start..].iter().position(|v| !v.is_finite())
         {
             let name = self.names.as_ref().map_or(String::new(), |n| format!(" (`{}`)", n[j]));
+            // Its number among all columns of the file is not known here.
+            let column = match self.names.as_ref().and_then(|n| plain_name(&n[j])) {
+                Some(column) => format!(", or the column with skip {column}"),
+                None => " or the column".to_owned(),
+            };
             let what = if self.values[start + j].is_nan() {
                 "a missing value (NaN)"
             } else {
@@ -107,7 +113,7 @@ impl Collector {
             return Err(Error::format(
                 &self.path,
                 format!("{}, feature {}{name}", place(), j + 1),
-                format!("{what} where a finite number was expected; fill it in, or leave out the row or the column"),
+                format!("{what} where a finite number was expected; fill it in, or leave out the row{column}"),
             ));
         }
         if let Some(label) = label {

@@ -22,19 +22,24 @@ pub(crate) struct NpySink {
 /// The length of the header: room for any number of rows, and the numbers begin at a multiple of 64 bytes.
 const NPY_HEADER: usize = 128;
 
-fn npy_header(rows: u64, width: usize) -> [u8; NPY_HEADER] {
+/// The header of an array of items of a type, such as `<f4`.
+pub(super) fn npy_header(descr: &str, shape: &str) -> [u8; NPY_HEADER] {
     let mut header = [b' '; NPY_HEADER];
     header[..10].copy_from_slice(b"\x93NUMPY\x01\x00\x76\x00");
-    let dictionary = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {width}), }}");
+    let dictionary = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     header[10..10 + dictionary.len()].copy_from_slice(dictionary.as_bytes());
     header[NPY_HEADER - 1] = b'\n';
     header
 }
 
+fn rows_header(rows: u64, width: usize) -> [u8; NPY_HEADER] {
+    npy_header("<f4", &format!("({rows}, {width})"))
+}
+
 impl NpySink {
     pub fn create(path: &Path, width: usize) -> Result<Self> {
         let mut file = AtomicFile::create(path)?;
-        file.write_all(&npy_header(0, width)).map_err(Error::io(path))?;
+        file.write_all(&rows_header(0, width)).map_err(Error::io(path))?;
         Ok(Self { file, width, rows: 0, buffer: Vec::new() })
     }
 }
@@ -52,7 +57,7 @@ impl RowSink for NpySink {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let header = npy_header(self.rows, self.width);
+        let header = rows_header(self.rows, self.width);
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(&header));
         written.map_err(Error::io(self.file.path()))?;
         self.file.commit()
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn headers_have_their_length_for_any_shape() {
-        let header = npy_header(u64::MAX, usize::MAX);
+        let header = rows_header(u64::MAX, usize::MAX);
         assert!(header.ends_with(b"\n") && String::from_utf8_lossy(&header[10..]).contains("18446744073709551615), }"));
     }
 }

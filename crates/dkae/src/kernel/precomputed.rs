@@ -50,7 +50,7 @@ impl Precomputed {
         if smallest < -ROUNDING * spread {
             let nature = if checked.len() <= FULL { "" } else { " or less" };
             warnings.push(format!(
-                "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.4e}{nature} (the largest is {spread:.4e}); no codes have these inner products, the nearest are learned"
+                "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest:.4e}{nature} (the largest is {spread:.4e})"
             ));
         }
         Ok((checked, warnings))

@@ -15,18 +15,24 @@ pub fn rows(what: &str, x: ArrayView2<f32>) -> Result<()> {
 
 /// Every value finite. Rows and columns are counted from 1, as in messages about files.
 pub fn finite(what: &str, x: ArrayView2<f32>) -> Result<()> {
-    finite_after(what, 0, x)
+    finite_in(what, 0, x, |j| format!("column {}", j + 1))
 }
 
-/// As [`finite`], for rows that come after `before` others.
-pub fn finite_after(what: &str, before: usize, x: ArrayView2<f32>) -> Result<()> {
+/// As [`finite`], for rows of a file that come after `before` others. Features are not its columns: labels and columns that
+/// were left out are not among them. They may have names.
+pub fn finite_features(what: &str, before: usize, names: Option<&[String]>, x: ArrayView2<f32>) -> Result<()> {
+    finite_in(what, before, x, |j| {
+        let name = names.and_then(|names| names.get(j)).map_or(String::new(), |name| format!(" (`{name}`)"));
+        format!("feature {}{name}", j + 1)
+    })
+}
+
+fn finite_in(what: &str, before: usize, x: ArrayView2<f32>, place: impl Fn(usize) -> String) -> Result<()> {
     for (i, row) in x.rows().into_iter().enumerate() {
         if let Some(j) = row.iter().position(|v| !v.is_finite()) {
+            let (row_number, place, value) = (before + i + 1, place(j), row[j]);
             return Err(Error::Data(format!(
-                "{what}: row {}, column {} is {}; every value must be finite: fill it in or drop the row",
-                before + i + 1,
-                j + 1,
-                row[j]
+                "{what}: row {row_number}, {place} is {value}; every value must be finite: fill it in or drop the row"
             )));
         }
     }
@@ -69,6 +75,11 @@ mod tests {
     fn the_message_names_the_place_counted_from_one() {
         let message = rows("rows", array![[0.0, 1.0], [f32::NAN, 2.0]].view()).unwrap_err().to_string();
         assert!(message.starts_with("rows: row 2, column 1 is NaN"), "{message}");
+        let names = ["a".to_owned(), "b".to_owned()];
+        let gap = array![[0.0, f32::NAN]];
+        let message = |names| finite_features("f.csv", 7, names, gap.view()).unwrap_err().to_string();
+        assert!(message(Some(&names[..])).starts_with("f.csv: row 8, feature 2 (`b`) is NaN"));
+        assert!(message(None).starts_with("f.csv: row 8, feature 2 is NaN"));
         let empty = Array2::zeros((0, 3));
         assert!(rows("rows", empty.view()).is_err() && finite("rows", empty.view()).is_ok());
         assert!(rows("rows", array![[0.0, f32::INFINITY]].view()).is_err());
