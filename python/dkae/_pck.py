@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, take_rows, take_seed
+from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, check_single, take_rows, take_seed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -115,9 +115,10 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             # Without its sign a share could be meant as a number, which is something else.
             if not self.floor.endswith("%") or not 0 < share < float("inf"):
                 raise ValueError(f"floor: expected a number or a share such as '15%', above 0, found {self.floor!r}")
+            check_single("floor", share / 100)
             floor = {"relative": share / 100}
         else:
-            check_number("floor", self.floor, least=0, above=True)
+            check_number("floor", self.floor, least=0, above=True, single=True)
             floor = {"absolute": float(self.floor)}
         return {
             "pck": {

@@ -5,6 +5,7 @@ Every function draws into the axes it is given, or into new ones, and returns th
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,8 @@ def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows
     Parameters
     ----------
     estimator : DKAE
-        A fitted model. Without its kernel (from a file), only the codes are shown.
+        A fitted model. Where its kernel is not known (from a file, or a matrix about other rows), only the codes are
+        shown, and a warning tells why.
     X : array-like of shape (n_rows, n_features)
         Rows; at most `max_rows` of them, evenly spread, are shown.
     y : array-like of shape (n_rows,), default=None
@@ -208,8 +210,9 @@ def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows
     panels = [("kernel of codes", codes @ codes.T)]
     try:
         panels.insert(0, ("prior", estimator.prior_kernel(rows, labels)))
-    except ValueError:
-        pass  # Not known: the model came from a file, or the kernel is a matrix about other rows.
+    except ValueError as error:
+        # The model came from a file, or the kernel is a matrix about other rows.
+        warnings.warn(f"the prior is not shown: {error}", UserWarning, stacklevel=2)
     if axes is None:
         size = (4.2 * len(panels), 4)
         _, axes = pyplot.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
