@@ -14,6 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["embedding", "history", "kernel", "reconstructions"]
 
 
+#: Negative values of a kernel up to this share of the largest are noise, which codes always have, and drawn as zero.
+_NEGATIVE = 0.1
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as pyplot
@@ -218,10 +222,11 @@ def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows
         _, axes = pyplot.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
         axes = axes[0]
     axes = np.atleast_1d(np.asarray(axes))
-    for ax, (title, matrix) in zip(axes, panels, strict=False):
-        # Both are compared after normalisation in training, so each has a scale of its own here.
-        low, high = np.quantile(matrix, [0.005, 0.995]).tolist()
-        if low < 0:
+    # Both are compared after normalisation in training, so each has a scale of its own here, but the same colours.
+    ranges = [np.quantile(matrix, [0.005, 0.995]).tolist() for _, matrix in panels]
+    signed = any(low < -_NEGATIVE * high for low, high in ranges)
+    for ax, (title, matrix), (low, high) in zip(axes, panels, ranges, strict=False):
+        if signed:
             # White is zero, so that what is unlike shows as such.
             high = max(-low, high)
             drawn = ax.imshow(matrix, cmap="RdBu_r", vmin=-high, vmax=high, interpolation="nearest")

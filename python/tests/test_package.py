@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import types
 import warnings
 import zlib
 from importlib.metadata import requires
@@ -197,8 +198,17 @@ def test_kernels_are_drawn_with_a_scale_and_negative_values(model, digits):
     assert all(ax.images[0].colorbar is not None for ax in axes)
     assert axes[0].images[0].norm.vmin == 0
     centred = DKAE((8,), 4, kernel="cosine", max_steps=5, pretrain_steps=2, scale="standard").fit(x)
-    norm = dkae.plot.kernel(centred, x, y, max_rows=40)[0].images[0].norm
+    axes = dkae.plot.kernel(centred, x, y, max_rows=40)
+    norm = axes[0].images[0].norm
     assert norm.vmin == -norm.vmax < 0
+    assert [ax.images[0].get_cmap().name for ax in axes] == ["RdBu_r", "RdBu_r"]
+    # A few negative values of codes do not make the two incomparable.
+    for angle, colours in ((1.6, "viridis"), (2.5, "RdBu_r")):
+        codes = np.array([[1, 0], [np.cos(angle), np.sin(angle)]])
+        known = types.SimpleNamespace(transform=lambda rows, z=codes: z, prior_kernel=lambda rows, y: np.eye(2))
+        axes = dkae.plot.kernel(known, codes)
+        assert axes[1].images[0].get_array().min() == pytest.approx(np.cos(angle)) and np.cos(angle) < 0
+        assert [ax.images[0].get_cmap().name for ax in axes] == [colours, colours]
     assert len(dkae.plot.kernel(model, x, y, max_rows=40, axes=plt.figure().add_subplot())) == 1
     plt.close("all")
 
