@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from . import _core
 from ._base import Rows, check_number, shown, take_rows
@@ -84,7 +84,8 @@ def is_of_rows(name: str, params: Mapping[str, Any] | None) -> bool:
 def in_short(kernel: Any) -> str:
     """What was given as a kernel, for messages; not all numbers of a matrix."""
     if isinstance(kernel, type):
-        return f"the class {kernel.__name__}, which has to be called: {kernel.__name__}()"
+        called = f", which has to be called: {kernel.__name__}()" if issubclass(kernel, BaseEstimator) else ""
+        return f"the class {kernel.__name__}{called}"
     return f"an array of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
 
 

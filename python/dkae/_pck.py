@@ -10,13 +10,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, check_single, take_rows, take_seed
+from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, shown, take_rows, take_seed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _COVARIANCES = {"diag": "diagonal", "spherical": "spherical", "tied": "tied"}
 _STARTS = {"random": "random", "k-means++": "k-means++"}
+#: Variances beyond this, or below its inverse, are soon beyond float32.
+_LARGEST = 1e30
 
 
 class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -115,11 +117,12 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             # Without its sign a share could be meant as a number, which is something else.
             if not self.floor.endswith("%") or not 0 < share < float("inf"):
                 raise ValueError(f"floor: expected a number or a share such as '15%', above 0, found {self.floor!r}")
-            check_single("floor", share / 100)
             floor = {"relative": share / 100}
         else:
-            check_number("floor", self.floor, least=0, above=True, single=True)
+            check_number("floor", self.floor, least=0, above=True)
             floor = {"absolute": float(self.floor)}
+        if not all(1 / _LARGEST <= value <= _LARGEST for value in floor.values()):
+            raise ValueError(f"floor: expected from {1 / _LARGEST:g} to {_LARGEST:g}, found {shown(self.floor)}")
         return {
             "pck": {
                 "restarts": int(self.n_restarts),

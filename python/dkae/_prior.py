@@ -99,9 +99,11 @@ def known_prior(dkae: DKAE, X: Rows, y: Any, K: Any) -> _core._Prior:
     if not dkae._from_file:
         why = "this model was fitted without it, as lam was 0"
     elif pck is None and dkae.kernel == "rbf":
+        # A model without a code loss has none to tell.
+        told = f" ({dkae.kernel_description_})" if "width" in dkae.kernel_description_ else ""
         why = (
-            f"this model came from a file, which does not keep it; set kernel_params to its width "
-            f"({dkae.kernel_description_}), as {{'sigma': width}}, or pickle the estimator instead"
+            f"this model came from a file, which does not keep it; set kernel_params to {{'sigma': width}}{told}, "
+            "or pickle the estimator instead"
         )
     else:
         why = (
@@ -132,7 +134,8 @@ def refuse_changes(dkae: DKAE, names: Iterable[str]) -> None:
             pck = given_pck(dkae.kernel)
             if (pck is not None and is_fitted(pck)) or callable(dkae.kernel):
                 continue
-            if name == "kernel_params" and dkae.kernel == "rbf" and not is_of_rows("rbf", now):
+            came, known = is_of_rows("rbf", before), not is_of_rows("rbf", now)
+            if name == "kernel_params" and dkae.kernel == "rbf" and came and known:
                 continue
         raise _changed(name, before, now)
 

@@ -37,7 +37,7 @@ def test_a_loaded_model_is_the_same_model(tmp_path, blobs, small):
     loaded.save(str(again))
     assert again.read_bytes() == path.read_bytes()
     # It can be trained on; its kernel is not in the file, which score says.
-    with pytest.raises(ValueError, match="came from a file.* set kernel_params to its width"):
+    with pytest.raises(ValueError, match="came from a file.* set kernel_params to {'sigma': width} .radial basis"):
         loaded.score(x)
     # What it advises helps.
     width = float(model.kernel_description_.removeprefix("radial basis functions: width "))
@@ -72,6 +72,10 @@ def test_files_tell_the_kernel(kernel, params, tmp_path, blobs, small):
         again = DKAE.load(tmp_path / "my.dkae")
         assert again.score(x) == model.score(x)
         np.testing.assert_array_equal(again.prior_kernel(x), model.prior_kernel(x))
+        # What is known is not changed in passing.
+        again.set_params(kernel="rbf", kernel_params={"gamma": 7.0})
+        with pytest.raises(ValueError, match="the model was fitted with"):
+            again.score(x)
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])
