@@ -84,15 +84,14 @@ def _rows_to_learn_from(dkae: DKAE, rows: int) -> int:
     # As the core rounds: halves upwards.
     learned = int((1 - held) * rows + 0.5)
     aside = min(int(held * rows + 0.5), rows - learned)
+    share = f"validation_fraction: {shown(dkae.validation_fraction)} of {rows} rows"
     if aside < 2:
         raise ValueError(
-            f"validation_fraction: {shown(held)} of {rows} rows sets {aside} aside, and at least 2 are needed; raise "
-            "it, bring more rows, or set it to 0"
+            f"{share} sets {aside} aside, and at least 2 are needed; raise it, bring more rows, or set it to 0"
         )
     if learned < 2:
         raise ValueError(
-            f"validation_fraction: {shown(held)} of {rows} rows leaves {learned} to learn from, and at least 2 are "
-            "needed; lower it, or bring more rows"
+            f"{share} leaves {learned} to learn from, and at least 2 are needed; lower it, or bring more rows"
         )
     return learned
 

@@ -57,7 +57,8 @@ type Support<'py> = (Vec<u32>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f6
 
 #[pymethods]
 impl SupportVectorModel {
-    /// Fits on rows and classes, whose names are for messages; also the most steps of a pair of classes, and what the user should know.
+    /// Fits on rows and classes, whose names are for messages; also the most steps of a pair of classes, and what the user
+    /// should know.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(

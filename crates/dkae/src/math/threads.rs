@@ -71,9 +71,9 @@ pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     own.unwrap_or_else(pool).install(work)
 }
 
-/// Runs `work` on the calling thread; whatever it [runs](run) on computing threads has `threads` of them (at most
-/// [`MOST`]; 0 means one per core), made for it and gone afterwards. Other threads of the process keep the number they had, which makes this the
-/// way for libraries. On a computing thread it changes nothing: work that is under way keeps its threads.
+/// Runs `work` on the calling thread; whatever it [runs](run) on computing threads has `threads` of them (at most [`MOST`];
+/// 0 means one per core), made for it and gone afterwards. Other threads of the process keep the number they had, which
+/// makes this the way for libraries. On a computing thread it changes nothing: work that is under way keeps its threads.
 pub fn with_count<R>(threads: usize, work: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also when the work panics.
     struct Restore(Option<Arc<ThreadPool>>);
