@@ -18,7 +18,7 @@ from . import _core
 from ._base import KernelEstimator, Rows, all_or_nothing, in_rows, take_rows
 from ._files import calls_of, given_by, history_of, parameters_of
 from ._kernels import given_pck, is_fitted
-from ._prior import OF_THE_KERNEL, OF_THE_NETWORK, known_prior, prior_of, refuse_changes
+from ._prior import OF_THE_KERNEL, OF_THE_NETWORK, known_prior, prior_of, refuse_changes, settled
 from ._progress import ProgressBar
 from ._recipe import picture_of, recipe_of
 
@@ -81,13 +81,15 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     image_shape : tuple of 2 or 3 int, default=None
         Height and width, or channels, height and width, when rows are pictures.
     validation_fraction : float, default=0.0
-        Share of the rows that is set aside; the weights kept are those with the least loss on it.
+        Share of the rows that is set aside; the weights kept are those with the least loss on it. It has to be 0 or
+        come to at least 2 rows.
     patience : int, default=None
-        Looks at these rows (every 250 steps) without improvement after which training stops.
+        Looks at these rows (every 250 steps) without improvement after which training stops; needs a
+        `validation_fraction`.
     callback : callable, default=None
-        Called as ``callback(step, losses)`` after every step, with a dict of "phase", "reconstruction", "code" and
-        "total" ("code" is NaN where there is no code loss); training stops when it returns True, and the model is what
-        was reached.
+        Called as ``callback(step, losses)`` after every step, counted as in `history_`, with a dict of "phase",
+        "reconstruction", "code" and "total" ("code" is NaN where there is no code loss); training stops when it returns
+        True, and the model is what was reached.
     verbose : int, default=0
         1 shows a progress bar.
     random_state : int, RandomState instance or None, default=7
@@ -250,6 +252,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
 
     def _train(self, X: Rows, y: Any, K: Any, *, start: _core.Model | None, steps: int) -> None:
         recipe = recipe_of(self, X, steps, start)
+        _core.Model.check(json.dumps(recipe))
         picture = picture_of(self.image_shape, X.shape[1])
         # What a call with few rows or `steps` of its own makes of these is not what the estimator was asked for.
         asked = {
@@ -258,7 +261,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         }
         names = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
         bar = ProgressBar() if self.verbose else None
-        listener = None if bar is None and self.callback is None else self._listener(bar)
+        listener = None if bar is None and self.callback is None else self._listener(bar, start)
         # The records of a call follow those of the calls before, and their steps are counted from 1 again.
         calls = [] if start is None else [*self._calls, len(start.history())]
         try:
@@ -279,11 +282,11 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             warnings.warn(f"K: {message}", UserWarning, stacklevel=4)
         if start is None:
             self._from_file = False
-            self._fitted_with = {name: getattr(self, name) for name in (*OF_THE_NETWORK, *OF_THE_KERNEL)}
+            self._fitted_with = settled(self, (*OF_THE_NETWORK, *OF_THE_KERNEL))
         elif self._from_file and self.lam:
             # From now on it has a kernel of its own.
             self._from_file = False
-            self._fitted_with = {**self._fitted_with, **{name: getattr(self, name) for name in OF_THE_KERNEL}}
+            self._fitted_with = {**self._fitted_with, **settled(self, OF_THE_KERNEL)}
         self._calls = calls
         self._describe()
 
@@ -291,8 +294,10 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         # A callback may ask while the first fit is under way.
         return "model_" in vars(self)
 
-    def _listener(self, bar: ProgressBar | None) -> _core._Listener:
+    def _listener(self, bar: ProgressBar | None, start: _core.Model | None) -> _core._Listener:
         before, last, lam = 0, 0, float(self.lam)
+        if start is not None and len(self.history_["step"]):
+            before = int(self.history_["step"][-1])
 
         def listen(phase: str, step: int, steps: int, reconstruction: float | None, code: float | None) -> bool:
             nonlocal before, last
@@ -431,7 +436,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
             raise ValueError(f"{os.fspath(path)}: {found}") from error
         estimator = cls(**parameters)
         estimator._from_file = True
-        estimator._fitted_with = {name: getattr(estimator, name) for name in (*OF_THE_NETWORK, *OF_THE_KERNEL)}
+        estimator._fitted_with = settled(estimator, (*OF_THE_NETWORK, *OF_THE_KERNEL))
         estimator.model_ = model
         estimator.kernel_ = None
         estimator._calls = calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Callable
 from functools import cached_property, wraps
@@ -190,7 +191,7 @@ def take_seed(random_state: Any) -> int:
     """A seed; integers stay what they are, so that the command's `--seed` means the same."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         if not 0 <= int(random_state) < 2**64:
-            raise ValueError(f"random_state: expected a number from 0 to 2**64 - 1, found {random_state}")
+            raise ValueError(f"random_state: expected a number from 0 to 2**64 - 1, found {shown(random_state)}")
         return int(random_state)
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
@@ -198,15 +199,47 @@ def take_seed(random_state: Any) -> int:
         raise ValueError(f"random_state: {error}") from error
 
 
-def check_number(name: str, value: Any, *, least: float, whole: bool = False, above: bool = False) -> None:
-    """An error that names the parameter unless `value` is a number of at least (or above) `least`."""
+def shown(value: Any) -> str:
+    """A value for messages: short, and numbers of NumPy without their type."""
+    if isinstance(value, np.number):
+        return str(value)
+    if isinstance(value, Integral) and abs(int(value)) >= 2**63:
+        return f"about {'-' if value < 0 else ''}2**{int(value).bit_length() - 1}"
+    return reprlib.repr(value)
+
+
+def check_number(
+    name: str, value: Any, *, least: float, whole: bool = False, above: bool = False, single: bool = False
+) -> None:
+    """An error that names the parameter unless `value` is a number of at least (or above) `least`.
+
+    With `single` it also has to be one in float32, which is how the core computes with it.
+    """
     kind = Integral if whole else Real
     fine = isinstance(value, kind) and not isinstance(value, bool)
     if fine and whole and value >= 2**63:
-        raise ValueError(f"{name}: expected a whole number below 2**63, found {value!r}")
-    if not fine or not np.isfinite(float(value)) or value < least or (above and value == least):
+        raise ValueError(f"{name}: expected a whole number below 2**63, found {shown(value)}")
+    if not fine or not _is_finite(value) or value < least or (above and value == least):
         what = "a whole number" if whole else "a number"
-        raise ValueError(f"{name}: expected {what} {'above' if above else 'of at least'} {least}, found {value!r}")
+        raise ValueError(f"{name}: expected {what} {'above' if above else 'of at least'} {least}, found {shown(value)}")
+    if single:
+        check_single(name, float(value))
+
+
+def check_single(name: str, value: float) -> None:
+    """An error that names the parameter where float32 makes infinity, or 0, of a number that is neither."""
+    # The threads that compute take what has no full precision, the subnormal numbers, for 0.
+    least, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+    if value != 0 and not least <= abs(value) <= most:
+        size = "small" if abs(value) < least else "large"
+        raise ValueError(f"{name}: is too {size} for float32, in which computation is, found {value:.6g}")
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:  # a whole number beyond all others
+        return False
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

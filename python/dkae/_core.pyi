@@ -56,6 +56,9 @@ class Model:
         asked: str = "{}",
         caller: str = "null",
     ) -> tuple[Model, Kernel | None, list[str]]: ...
+    @staticmethod
+    def check(recipe: str) -> None: ...
+    def fit_kernel(self, spec: str, x: _Rows) -> Kernel: ...
     def losses(self, x: _Rows, prior: _Prior | None) -> tuple[float, float]: ...
     def prior(self, x: _Rows, prior: _Prior) -> _Rows: ...
     def encode(self, x: _Rows) -> _Rows: ...
@@ -115,7 +118,7 @@ def keca(
     tolerance: float,
     max_sweeps: int,
     seed: int,
-) -> tuple[SpectralModel, NDArray[np.float64], list[int], bool]: ...
+) -> tuple[SpectralModel, NDArray[np.float64], list[int], bool, bool]: ...
 
 @final
 class IsomapModel:
@@ -140,6 +143,7 @@ class IsomapModel:
 def linear_svm(
     x: _Rows,
     classes: NDArray[np.uint32],
+    names: list[str],
     c: float,
     hinge: bool,
     bias: float | None,
@@ -164,6 +168,7 @@ class SupportVectorModel:
         kernel: Kernel,
         x: _Rows,
         classes: NDArray[np.uint32],
+        names: list[str],
         c: float,
         tolerance: float,
         cache_mb: int,

@@ -135,6 +135,9 @@ def parameters_of(model: _core.Model) -> dict[str, Any]:
         parameters["scale"] = settings["scale"]
     if "split" in settings and settings.get("split-by") is None:
         parameters["validation_fraction"] = settings["split"][1]
+    if not parameters.get("validation_fraction"):
+        # By groups, rows may have been set aside that a fit here has not.
+        parameters.pop("patience", None)
     parameters.update(_kernel_parameters(settings.get("kernel", "pck"), model.kernel(), train.get("seed")))
     kept = json.loads(model.caller())
     return _as_given(parameters, kept["given"]) if kept else parameters

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from . import _core
-from ._base import Rows, check_number, take_rows
+from ._base import Rows, check_number, shown, take_rows
 
 if TYPE_CHECKING:
     from ._pck import PCK
@@ -44,22 +44,24 @@ def spec_of_name(name: str, params: Mapping[str, Any] | None, seed: int, rows: i
             check_number(f"kernel_params[{key!r}]", params[key], least=0, above=True)
         if "gamma" in params or "sigma" in params:
             sigma = float(params["sigma"] if "sigma" in params else 1 / np.sqrt(2 * float(params["gamma"])))
-            if not _NARROWEST < sigma < 1 / _NARROWEST:
-                found = f"{params[given[0]]!r}, a width of {sigma:.3g}"
-                raise ValueError(f"kernel_params[{given[0]!r}]: is beyond float32, found {found}")
             width = {"value": sigma}
         else:
-            width = {"median-fraction": float(params.get("median_fraction", 0.15))}
+            sigma = float(params.get("median_fraction", 0.15))
+            width = {"median-fraction": sigma}
+        if not _NARROWEST < sigma < 1 / _NARROWEST:
+            of = " times the median distance" if "median-fraction" in width else ""
+            found = f"{shown(params[given[0]])}, a width of {sigma:.3g}{of}"
+            raise ValueError(f"kernel_params[{given[0]!r}]: is beyond float32, found {found}")
         return {"rbf": {"width": width, "seed": seed}}
     if name == "poly":
         _refuse_others(name, params, ("degree", "gamma", "coef0"))
         degree, gamma, coef0 = params.get("degree", 3), params.get("gamma"), params.get("coef0", 1.0)
         check_number("kernel_params['degree']", degree, least=1, whole=True)
         if degree > 64:
-            raise ValueError(f"kernel_params['degree']: expected at most 64, found {degree!r}")
-        check_number("kernel_params['coef0']", coef0, least=0)
+            raise ValueError(f"kernel_params['degree']: expected at most 64, found {shown(degree)}")
+        check_number("kernel_params['coef0']", coef0, least=0, single=True)
         if gamma is not None:
-            check_number("kernel_params['gamma']", gamma, least=0, above=True)
+            check_number("kernel_params['gamma']", gamma, least=0, above=True, single=True)
             gamma = float(gamma)
         return {"polynomial": {"degree": int(degree), "gamma": gamma, "offset": float(coef0)}}
     _refuse_others(name, params, ())
@@ -73,8 +75,17 @@ def _refuse_others(name: str, params: Mapping[str, Any], known: tuple[str, ...])
             raise ValueError(f"kernel_params: the kernel {name!r} has {has}; found {key!r}")
 
 
+def is_of_rows(name: str, params: Mapping[str, Any] | None) -> bool:
+    """Whether a kernel with a name is another one when it is fitted on other rows."""
+    given = isinstance(params, Mapping) and ("gamma" in params or "sigma" in params)
+    return name == "pck" or (name == "rbf" and not given)
+
+
 def in_short(kernel: Any) -> str:
     """What was given as a kernel, for messages; not all numbers of a matrix."""
+    if isinstance(kernel, type):
+        called = f", which has to be called: {kernel.__name__}()" if issubclass(kernel, BaseEstimator) else ""
+        return f"the class {kernel.__name__}{called}"
     return f"an array of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
 
 

@@ -10,13 +10,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, take_rows, take_seed
+from ._base import KernelEstimator, Rows, all_or_nothing, check_choice, check_number, shown, take_rows, take_seed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _COVARIANCES = {"diag": "diagonal", "spherical": "spherical", "tied": "tied"}
 _STARTS = {"random": "random", "k-means++": "k-means++"}
+#: Variances beyond this, or below its inverse, are soon beyond float32.
+_LARGEST = 1e30
 
 
 class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -119,6 +121,8 @@ class PCK(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         else:
             check_number("floor", self.floor, least=0, above=True)
             floor = {"absolute": float(self.floor)}
+        if not all(1 / _LARGEST <= value <= _LARGEST for value in floor.values()):
+            raise ValueError(f"floor: expected from {1 / _LARGEST:g} to {_LARGEST:g}, found {shown(self.floor)}")
         return {
             "pck": {
                 "restarts": int(self.n_restarts),

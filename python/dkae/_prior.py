@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import check_array
 
 from . import _core
 from ._base import Rows, take_classes
-from ._kernels import NAMES, CheckedFunction, fitted_pck, given_pck, in_short, is_fitted, spec_of_name
+from ._kernels import NAMES, CheckedFunction, fitted_pck, given_pck, in_short, is_fitted, is_of_rows, spec_of_name
 
 if TYPE_CHECKING:
     from ._autoencoder import DKAE
@@ -21,6 +22,8 @@ OF_THE_NETWORK = (
     "hidden", "n_codes", "activation", "code_activation", "output_activation", "tied", "scale", "image_shape",
 )  # fmt: skip
 OF_THE_KERNEL = ("kernel", "kernel_params")
+#: Where the parameters of a PCK that is the kernel are kept beside these.
+_OF_A_PCK = "kernel__"
 
 
 def spec_of(dkae: DKAE, X: Rows, seed: int, start: _core.Model | None) -> Any:
@@ -69,13 +72,13 @@ def prior_of(
             if K.shape != (len(X), len(X)):
                 raise ValueError(f"K: expected shape {(len(X), len(X))}, as X has {len(X)} rows, found {K.shape}")
             return np.ascontiguousarray(K)
-    if callable(dkae.kernel):
+    if callable(dkae.kernel) and not isinstance(dkae.kernel, type):
         return CheckedFunction(dkae.kernel)
     names = ", ".join((*NAMES, "ideal", "precomputed"))
     hint = ""
     if isinstance(dkae.kernel, np.ndarray):
         hint = "; a kernel matrix is given to fit: kernel='precomputed', fit(X, K=matrix)"
-    elif dkae._from_file:
+    elif isinstance(dkae.kernel, str) and dkae._from_file:
         hint = ": the kernel of the file that this model came from, which cannot be made here; set another one"
     raise ValueError(f"kernel: expected one of {names}, a PCK or a function, found {in_short(dkae.kernel)}{hint}")
 
@@ -90,16 +93,31 @@ def known_prior(dkae: DKAE, X: Rows, y: Any, K: Any) -> _core._Prior:
         prior = prior_of(dkae, X, y, K, known=known)
         assert prior is not None, "only a kernel with a name is left to the core"
         return prior
-    if named and dkae.kernel in ("linear", "poly", "cosine"):
+    if named and not is_of_rows(dkae.kernel, dkae.kernel_params):
         spec = spec_of_name(dkae.kernel, dkae.kernel_params, 0, len(X))
-        return _core.Kernel(json.dumps(spec), X, of_prepared=True)
-    why = (
-        "this model came from a file, which does not keep it; set kernel to a fitted PCK, or pickle the estimator "
-        "instead"
-        if dkae._from_file
-        else "this model was fitted without it, as lam was 0"
-    )
+        return dkae.model_.fit_kernel(json.dumps(spec), X)
+    if not dkae._from_file:
+        why = "this model was fitted without it, as lam was 0"
+    elif pck is None and dkae.kernel == "rbf":
+        # A model without a code loss has none to tell.
+        told = f" ({dkae.kernel_description_})" if "width" in dkae.kernel_description_ else ""
+        why = (
+            f"this model came from a file, which does not keep it; set kernel_params to {{'sigma': width}}{told}, "
+            "or pickle the estimator instead"
+        )
+    else:
+        why = (
+            "this model came from a file, which does not keep it; set kernel to a fitted PCK, or pickle the estimator "
+            "instead"
+        )
     raise ValueError(f"the kernel {dkae.kernel!r} is fitted on rows, and {why}")
+
+
+def settled(dkae: DKAE, names: Iterable[str]) -> dict[str, Any]:
+    """Parameters as they are now; changes within them, later, are not changes of these."""
+    now = {name: copy(getattr(dkae, name)) if name != "kernel" else dkae.kernel for name in names}
+    pck = given_pck(now.get("kernel"))
+    return {**now, _OF_A_PCK: None if pck is None else pck.get_params()} if "kernel" in now else now
 
 
 def refuse_changes(dkae: DKAE, names: Iterable[str]) -> None:
@@ -108,16 +126,35 @@ def refuse_changes(dkae: DKAE, names: Iterable[str]) -> None:
         now = getattr(dkae, name)
         before = vars(dkae).get("_fitted_with", {}).get(name, now)
         if _same(before, now):
+            if name == "kernel":
+                _refuse_changes_within(dkae)
             continue
         if name in OF_THE_KERNEL and dkae._from_file:
-            # A file has no kernel, so one that was fitted may take its place.
+            # A file has no kernel, so one that was fitted may take its place, or the width that came of the rows.
             pck = given_pck(dkae.kernel)
             if (pck is not None and is_fitted(pck)) or callable(dkae.kernel):
                 continue
-        raise ValueError(
-            f"{name}: the model was fitted with {in_short(before)}, and it is {in_short(now)} now; set it back, "
-            "or fit the model again"
-        )
+            came, known = is_of_rows("rbf", before), not is_of_rows("rbf", now)
+            if name == "kernel_params" and dkae.kernel == "rbf" and came and known:
+                continue
+        raise _changed(name, before, now)
+
+
+def _refuse_changes_within(dkae: DKAE) -> None:
+    """An error where a parameter of the PCK that `kernel` is has been changed since the fit."""
+    pck, before = given_pck(dkae.kernel), vars(dkae).get("_fitted_with", {}).get(_OF_A_PCK)
+    if pck is None or before is None:
+        return
+    for name, now in pck.get_params().items():
+        if not _same(before.get(name, now), now):
+            raise _changed(f"kernel__{name}", before[name], now)
+
+
+def _changed(name: str, before: Any, now: Any) -> ValueError:
+    return ValueError(
+        f"{name}: the model was fitted with {in_short(before)}, and it is {in_short(now)} now; set it back, "
+        "or fit the model again"
+    )
 
 
 def _same(a: Any, b: Any) -> bool:

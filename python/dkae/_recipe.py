@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._base import Rows, check_choice, check_flag, check_number, take_seed
+from ._base import Rows, check_choice, check_flag, check_number, check_single, shown, take_seed
 from ._prior import spec_of
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ _SCALES = ("auto", "none", "unit", "unit-all", "standard")
 
 def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dict[str, Any]:
     """All parameters, checked, as the core reads them."""
-    check_number("lam", dkae.lam, least=0)
+    check_number("lam", dkae.lam, least=0, single=True)
     if dkae.lam > 1:
-        raise ValueError(f"lam: expected a number from 0 to 1, found {dkae.lam!r}")
+        raise ValueError(f"lam: expected a number from 0 to 1, found {shown(dkae.lam)}")
     if not isinstance(dkae.verbose, (Integral, np.bool_)):
         raise ValueError(f"verbose: expected a whole number, found {dkae.verbose!r}")
     check_number("max_steps", dkae.max_steps, least=0, whole=True)
@@ -32,13 +32,13 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
     check_number("pretrain_steps", dkae.pretrain_steps, least=0, whole=True)
     check_number("validation_fraction", dkae.validation_fraction, least=0)
     if dkae.validation_fraction >= 1:
-        raise ValueError(f"validation_fraction: expected less than 1, found {dkae.validation_fraction!r}")
+        raise ValueError(f"validation_fraction: expected less than 1, found {shown(dkae.validation_fraction)}")
     for name, value in (("batch_size", dkae.batch_size), ("n_codes", dkae.n_codes), ("patience", dkae.patience)):
         if value is not None:
             check_number(name, value, least=2 if name == "batch_size" else 1, whole=True)
     if dkae.learning_rate is not None:
-        check_number("learning_rate", dkae.learning_rate, least=0, above=True)
-    check_number("weight_decay", dkae.weight_decay, least=0)
+        check_number("learning_rate", dkae.learning_rate, least=0, above=True, single=True)
+    check_number("weight_decay", dkae.weight_decay, least=0, single=True)
     for name in ("activation", "code_activation", "output_activation"):
         if not (name == "output_activation" and dkae.output_activation is None):
             check_choice(name, getattr(dkae, name), _ACTIVATIONS)
@@ -47,6 +47,7 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
     if dkae.callback is not None and not callable(dkae.callback):
         raise ValueError(f"callback: expected a function or None, found {dkae.callback!r}")
     seed, held = take_seed(dkae.random_state), float(dkae.validation_fraction)
+    learned = _rows_to_learn_from(dkae, len(X))
     return {
         "seed": seed,
         "split": [1 - held, held, 0.0],
@@ -59,7 +60,7 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
             "output": dkae.output_activation,
             "tied": bool(dkae.tied),
             "lambda": float(dkae.lam),
-            "batch": None if dkae.batch_size is None else int(min(dkae.batch_size, len(X))),
+            "batch": None if dkae.batch_size is None else int(min(dkae.batch_size, learned)),
             "pretrain": int(dkae.pretrain_steps),
             "steps": int(steps),
             "rate": None if dkae.learning_rate is None else float(dkae.learning_rate),
@@ -68,6 +69,31 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
             "patience": None if dkae.patience is None else int(dkae.patience),
         },
     }
+
+
+def _rows_to_learn_from(dkae: DKAE, rows: int) -> int:
+    """How many of these rows are not set aside. Both parts need two, as a kernel is about pairs."""
+    held = float(dkae.validation_fraction)
+    if held == 0:
+        if dkae.patience is not None:
+            raise ValueError(
+                f"patience: {dkae.patience} looks at rows that are set aside, but there are none; "
+                "set validation_fraction, or patience to None"
+            )
+        return rows
+    # As the core rounds: halves upwards.
+    learned = int((1 - held) * rows + 0.5)
+    aside = min(int(held * rows + 0.5), rows - learned)
+    share = f"validation_fraction: {shown(dkae.validation_fraction)} of {rows} rows"
+    if aside < 2:
+        raise ValueError(
+            f"{share} sets {aside} aside, and at least 2 are needed; raise it, bring more rows, or set it to 0"
+        )
+    if learned < 2:
+        raise ValueError(
+            f"{share} leaves {learned} to learn from, and at least 2 are needed; lower it, or bring more rows"
+        )
+    return learned
 
 
 def picture_of(image_shape: Any, width: int) -> tuple[int, int, int] | None:
@@ -118,8 +144,10 @@ def _noise(noise: str | None) -> Any:
         return "none"
     kind, _, amount = str(noise).partition(":")
     try:
-        if kind in ("mask", "gauss") and np.isfinite(float(amount)):
-            return {kind: float(amount)}
+        value = float(amount)
     except ValueError:
-        pass
-    raise ValueError(f"noise: expected None, 'mask:SHARE' or 'gauss:DEVIATION', found {noise!r}")
+        value = float("nan")
+    if kind not in ("mask", "gauss") or not np.isfinite(value):
+        raise ValueError(f"noise: expected None, 'mask:SHARE' or 'gauss:DEVIATION', found {noise!r}")
+    check_single("noise", value)
+    return {kind: value}

@@ -83,6 +83,14 @@ class _Spectral(EmbeddingEstimator, KernelEstimator):
         """The components of these rows."""
         raise NotImplementedError
 
+    def _warn(self, what: str) -> None:
+        """Tells the caller of `fit` that not every one of what was looked for was found."""
+        warnings.warn(
+            f"not every {what} was found to tol={self.tol} in {self.max_iter} iterations; raise max_iter",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
     @property
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
@@ -168,11 +176,7 @@ class KernelPCA(_Spectral):
             kernel, X, self.n_components, bool(self.centre), self.cache_mb, self.tol, self.max_iter, seed
         )
         if not converged:
-            warnings.warn(
-                f"not every component was found to tol={self.tol} in {self.max_iter} iterations; raise max_iter",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            self._warn("component")
         return model
 
 
@@ -205,7 +209,9 @@ class KECA(_Spectral):
     ranks_ : array of shape (n_components,)
         Where each stood among the eigenpairs by falling eigenvalue, from 0.
     exact_ : bool
-        Whether no eigenpair beyond the candidates could contribute more.
+        Whether no eigenpair beyond the candidates can contribute more. False does not mean that one does: an eigenpair
+        contributes at most ``n_rows`` times its eigenvalue, and where eigenvalues fall slowly (as those of narrow
+        kernels do) that bound excludes nothing. More `n_candidates` make it True in the end.
 
     Examples
     --------
@@ -242,8 +248,10 @@ class KECA(_Spectral):
 
     def _find(self, kernel: _core.Kernel, X: Rows, seed: int) -> _core.SpectralModel:
         check_number("n_candidates", self.n_candidates, least=1, whole=True)
-        model, self.contributions_, ranks, self.exact_ = _core.keca(
+        model, self.contributions_, ranks, self.exact_, converged = _core.keca(
             kernel, X, self.n_components, self.n_candidates, self.cache_mb, self.tol, self.max_iter, seed
         )
         self.ranks_ = np.array(ranks)
+        if not converged:
+            self._warn("candidate")
         return model

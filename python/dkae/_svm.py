@@ -48,6 +48,11 @@ def _rows_and_classes(estimator: Any, X: Any, y: Any) -> tuple[Rows, NDArray[np.
     return X, index
 
 
+def _names(classes: NDArray[Any]) -> list[str]:
+    """What classes are called in messages."""
+    return [str(name) for name in classes.tolist()]
+
+
 def _warn(messages: list[str]) -> None:
     for message in messages:
         # The library's names of the parameters become ours.
@@ -145,8 +150,9 @@ class LinearSVC(LinearClassifierMixin, VersionedEstimator):  # the mixin has pre
         check_number("intercept_scaling", self.intercept_scaling, least=0, above=True)
         bias = float(self.intercept_scaling) if self.fit_intercept else None
         self.coef_, self.intercept_, iterations, messages = _core.linear_svm(
-            X, index, self.C, self.loss == "hinge", bias, self.tol, self.max_iter, take_seed(self.random_state)
-        )
+            X, index, _names(self.classes_), self.C, self.loss == "hinge", bias, self.tol, self.max_iter,
+            take_seed(self.random_state),
+        )  # fmt: skip
         self.n_iter_ = max(iterations)
         _warn(messages)
         return self
@@ -246,7 +252,7 @@ class KernelSVC(ClassifierMixin, RebuiltEstimator, KernelEstimator):
             params = {"gamma": 1 / (X.shape[1] * variance) if variance > 0 else 1.0}
         self.kernel_ = fit_kernel(self.kernel, params, X, take_seed(self.random_state))
         self.model_, steps, messages = _core.SupportVectorModel.fit(
-            self.kernel_, X, index, self.C, self.tol, self.cache_mb, self.max_iter
+            self.kernel_, X, index, _names(self.classes_), self.C, self.tol, self.cache_mb, self.max_iter
         )
         _, self.support_, self.dual_coef_, self.intercept_ = self.model_.parts()
         self.support_vectors_ = X[self.support_]

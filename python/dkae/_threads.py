@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._base import check_number, shown
 from ._core import get_threads
 
 __all__ = ["get_threads", "set_threads"]
@@ -12,6 +13,10 @@ __all__ = ["get_threads", "set_threads"]
 #: Where a number of threads is looked for. joblib's processes are told theirs by the second, so that several of them do
 #: not ask for more cores than there are.
 VARIABLES = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+#: As in the command; more is a slip of the pen.
+_MOST = 1024
 
 
 def set_threads(count: int) -> None:
@@ -23,8 +28,11 @@ def set_threads(count: int) -> None:
     Parameters
     ----------
     count : int
-        The number of threads.
+        The number of threads, at most 1024.
     """
+    check_number("count", count, least=0, whole=True)
+    if count > _MOST:
+        raise ValueError(f"count: expected at most {_MOST} threads, found {shown(count)}")
     _core.set_threads(count)
     if count == 0:
         _core.set_threads(min([*_of_the_environment(), get_threads()]))

@@ -5,12 +5,17 @@ Every function draws into the axes it is given, or into new ones, and returns th
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["embedding", "history", "kernel", "reconstructions"]
+
+
+#: Negative values of a kernel up to this share of the largest are noise, which codes always have, and drawn as zero.
+_NEGATIVE = 0.1
 
 
 def _pyplot() -> Any:
@@ -184,7 +189,8 @@ def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows
     Parameters
     ----------
     estimator : DKAE
-        A fitted model. Without its kernel (from a file), only the codes are shown.
+        A fitted model. Where its kernel is not known (from a file, or a matrix about other rows), only the codes are
+        shown, and a warning tells why.
     X : array-like of shape (n_rows, n_features)
         Rows; at most `max_rows` of them, evenly spread, are shown.
     y : array-like of shape (n_rows,), default=None
@@ -208,17 +214,19 @@ def kernel(estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, max_rows
     panels = [("kernel of codes", codes @ codes.T)]
     try:
         panels.insert(0, ("prior", estimator.prior_kernel(rows, labels)))
-    except ValueError:
-        pass  # Not known: the model came from a file, or the kernel is a matrix about other rows.
+    except ValueError as error:
+        # The model came from a file, or the kernel is a matrix about other rows.
+        warnings.warn(f"the prior is not shown: {error}", UserWarning, stacklevel=2)
     if axes is None:
         size = (4.2 * len(panels), 4)
         _, axes = pyplot.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
         axes = axes[0]
     axes = np.atleast_1d(np.asarray(axes))
-    for ax, (title, matrix) in zip(axes, panels, strict=False):
-        # Both are compared after normalisation in training, so each has a scale of its own here.
-        low, high = np.quantile(matrix, [0.005, 0.995]).tolist()
-        if low < 0:
+    # Both are compared after normalisation in training, so each has a scale of its own here, but the same colours.
+    ranges = [np.quantile(matrix, [0.005, 0.995]).tolist() for _, matrix in panels]
+    signed = any(low < -_NEGATIVE * high for low, high in ranges)
+    for ax, (title, matrix), (low, high) in zip(axes, panels, ranges, strict=False):
+        if signed:
             # White is zero, so that what is unlike shows as such.
             high = max(-low, high)
             drawn = ax.imshow(matrix, cmap="RdBu_r", vmin=-high, vmax=high, interpolation="nearest")

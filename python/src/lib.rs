@@ -16,7 +16,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-/// Sets how many threads compute; 0 means one per core.
+/// Sets how many threads compute, at most [`dkae::math::threads::MOST`]; 0 means one per core.
 #[pyfunction]
 fn set_threads(count: usize) {
     dkae::math::threads::set_count(count);

@@ -156,6 +156,11 @@ fn measure(model: &dkae::net::Model, rows: Rows) -> Result<Losses> {
     evaluate(model.net(), Rows { x: rows.x.slice(s![..n, ..]), prior })
 }
 
+/// Parameters that are no recipe.
+fn odd(error: serde_json::Error) -> PyErr {
+    to_python(Error::setting("parameters", error.to_string()))
+}
+
 /// What a row is, from the channels, height and width of a picture.
 fn shape(picture: Option<(usize, usize, usize)>) -> Shape {
     match picture {
@@ -186,7 +191,6 @@ impl Model {
         asked: &str,
         caller: &str,
     ) -> PyResult<(Model, Option<Kernel>, Vec<String>)> {
-        let odd = |e: serde_json::Error| to_python(Error::setting("parameters", e.to_string()));
         let recipe: Recipe = serde_json::from_str(recipe).map_err(odd)?;
         let asked = serde_json::from_str(asked).map_err(odd)?;
         let caller = serde_json::from_str(caller).map_err(odd)?;
@@ -194,6 +198,21 @@ impl Model {
         let fit = Fit { recipe, shape: shape(picture), names, start: start.as_ref().map(Py::get), asked, caller };
         let x = x.as_array();
         watched(py, Hooks { listener, every_step, kernel }, |watch| fit.run(x, source, watch))
+    }
+
+    /// All that can be wrong with a recipe (JSON) by itself, before time is spent on its kernel.
+    #[staticmethod]
+    fn check(recipe: &str) -> PyResult<()> {
+        let recipe: Recipe = serde_json::from_str(recipe).map_err(odd)?;
+        recipe.train.check().map_err(to_python)
+    }
+
+    /// Fits a kernel that `spec` (JSON) describes on rows as this model prepares them.
+    fn fit_kernel<'py>(&self, py: Python<'py>, spec: &str, x: PyReadonlyArray2<'py, f32>) -> PyResult<Kernel> {
+        let x = x.as_array();
+        watched(py, Hooks::default(), |watch| {
+            Kernel::fit(&crate::kernel::spec(spec)?, prepare(self.model.preparation(), x)?.view(), true, watch)
+        })
     }
 
     /// Both losses on rows: reconstruction and code.

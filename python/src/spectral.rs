@@ -13,8 +13,9 @@ use crate::watch::{Hooks, watched};
 /// Eigenvalues, eigenvectors, offset.
 type Parts<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f32>>);
 
-/// A model, contributions to the entropy, ranks by eigenvalue, and whether the ranking is exact.
-type Entropy<'py> = (SpectralModel, Bound<'py, PyArray1<f64>>, Vec<usize>, bool);
+/// A model, contributions to the entropy, ranks by eigenvalue, whether the ranking is exact, and whether every candidate
+/// was found to the tolerance.
+type Entropy<'py> = (SpectralModel, Bound<'py, PyArray1<f64>>, Vec<usize>, bool, bool);
 
 /// Leading eigenpairs of a kernel matrix, and the map of new rows.
 #[pyclass(frozen, module = "dkae._core")]
@@ -48,12 +49,17 @@ pub fn kernel_pca<'py>(
             }
             None => settings.fit(Box::new(kernel), x, watch)?,
         };
-        let converged = model.spectrum.search.is_some_and(|search| search.converged);
+        let converged = converged(&model.spectrum);
         Ok((SpectralModel { model }, converged))
     })
 }
 
-/// Kernel entropy components; also the contribution of each to the entropy.
+/// Whether every eigenpair that was looked for met the tolerance.
+fn converged(spectrum: &Spectrum) -> bool {
+    spectrum.search.is_some_and(|search| search.converged)
+}
+
+/// Kernel entropy components; also the contribution of each to the entropy, and how the search for them ended.
 #[pyfunction]
 #[pyo3(signature = (kernel, x, components, candidates, cache_mb, tolerance, max_sweeps, seed))]
 #[allow(clippy::too_many_arguments)]
@@ -70,12 +76,13 @@ pub fn keca<'py>(
 ) -> PyResult<Entropy<'py>> {
     let (kernel, x) = (kernel.get().clone(), x.as_array());
     let settings = Keca { components, candidates, cache_mb, tolerance, max_sweeps, seed, ..Keca::default() };
-    let (model, contributions, ranks, exact) = watched(py, Hooks::default(), |watch| {
+    let (model, contributions, ranks, exact, converged) = watched(py, Hooks::default(), |watch| {
         let found = settings.fit_kernel(Box::new(kernel.clone()), x, watch)?;
+        let converged = converged(&found.spectrum);
         let model = KpcaModel::from_parts(Box::new(kernel), crate::owned(x), found.spectrum)?;
-        Ok((SpectralModel { model }, found.contributions, found.ranks, found.exact))
+        Ok((SpectralModel { model }, found.contributions, found.ranks, found.exact, converged))
     })?;
-    Ok((model, contributions.into_pyarray(py), ranks, exact))
+    Ok((model, contributions.into_pyarray(py), ranks, exact, converged))
 }
 
 #[pymethods]

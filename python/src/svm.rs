@@ -15,14 +15,20 @@ use crate::watch::{Hooks, watched};
 /// Coefficients, intercepts, iterations, and what the user should know.
 type Linear<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Vec<usize>, Vec<String>);
 
-/// A linear SVM on rows and classes.
+/// What a class is called in messages: what the user called it.
+fn called(names: &[String]) -> impl Fn(u32) -> String {
+    |class| names.get(class as usize).cloned().unwrap_or_else(|| class.to_string())
+}
+
+/// A linear SVM on rows and classes, whose names are for messages.
 #[pyfunction]
-#[pyo3(signature = (x, classes, c, hinge, bias, tolerance, max_iterations, seed))]
+#[pyo3(signature = (x, classes, names, c, hinge, bias, tolerance, max_iterations, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn linear_svm<'py>(
     py: Python<'py>,
     x: PyReadonlyArray2<'py, f32>,
     classes: PyReadonlyArray1<'py, u32>,
+    names: Vec<String>,
     c: f64,
     hinge: bool,
     bias: Option<f64>,
@@ -34,8 +40,7 @@ pub fn linear_svm<'py>(
     let loss = if hinge { Hinge::L1 } else { Hinge::L2 };
     let settings = LinearSvm { c, loss, bias, tolerance, max_iterations, solver: Solver::Auto, seed };
     let model = watched(py, Hooks::default(), |watch| settings.fit_watched(x, &classes, watch))?;
-    let (warnings, iterations) =
-        (model.warnings(|class| class.to_string()), model.fits.iter().map(|f| f.iterations).collect());
+    let (warnings, iterations) = (model.warnings(called(&names)), model.fits.iter().map(|f| f.iterations).collect());
     Ok((model.coefficients.into_pyarray(py), model.intercepts.into_pyarray(py), iterations, warnings))
 }
 
@@ -52,7 +57,8 @@ type Support<'py> = (Vec<u32>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f6
 
 #[pymethods]
 impl SupportVectorModel {
-    /// Fits on rows and classes; also the most steps of a pair of classes, and what the user should know.
+    /// Fits on rows and classes, whose names are for messages; also the most steps of a pair of classes, and what the user
+    /// should know.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn fit<'py>(
@@ -60,6 +66,7 @@ impl SupportVectorModel {
         kernel: Py<Kernel>,
         x: PyReadonlyArray2<'py, f32>,
         classes: PyReadonlyArray1<'py, u32>,
+        names: Vec<String>,
         c: f64,
         tolerance: f64,
         cache_mb: usize,
@@ -72,7 +79,7 @@ impl SupportVectorModel {
             dkae::math::check::finite("X", x)?;
             Ok(settings.fit_precomputed_watched(&*kernel.prior_watched(x, watch)?, &classes, watch)?.support)
         })?;
-        let warnings = support.warnings(|class| class.to_string());
+        let warnings = support.warnings(called(&names));
         let steps = support.fits.iter().map(|f| f.iterations).max().unwrap_or(0);
         let x = x.select(Axis(0), &support.rows);
         Ok((SupportVectorModel { kernel, x, support }, steps, warnings))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import sparse
 from sklearn import decomposition, manifold, svm
 from sklearn.base import clone
 from sklearn.datasets import make_moons, make_swiss_roll
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from dkae import KECA, PCK, Isomap, KernelPCA, KernelSVC, LinearSVC
@@ -50,6 +52,9 @@ def test_the_pck_is_the_product_of_its_posteriors(blobs):
         ({"floor": "nan%"}, "floor: expected a number or a share"),
         ({"init": "far"}, "init"),
         ({"max_iter": 0}, "max_iter"),
+        ({"floor": 1e300}, r"floor: expected from 1e-30 to 1e\+30, found 1e\+300"),
+        ({"floor": np.float32(1e-35)}, r"floor: expected from 1e-30 to 1e\+30, found 1e-35"),
+        ({"floor": "1e300%"}, r"floor: expected from 1e-30 to 1e\+30, found '1e300%'"),
     ],
 )
 def test_bad_parameters_of_a_pck_are_named(parameters, words, blobs):
@@ -100,6 +105,19 @@ def test_entropy_components_are_ranked_by_their_contribution(blobs):
     np.testing.assert_array_equal(model.ranks_, 239 - best)
     same_but_for_signs(model.transform(x), vectors[:, best] * np.sqrt(values[best]), 1e-3)
     assert model.exact_
+
+
+@pytest.mark.parametrize(("method", "what"), [(KernelPCA, "component"), (KECA, "candidate")])
+@pytest.mark.parametrize("kernel", ["rbf", "pck"])
+def test_eigenpairs_that_were_not_found_are_warned_of(method, what, kernel, blobs):
+    x, _ = blobs
+    with pytest.warns(ConvergenceWarning, match=f"not every {what} was found .* in 1 iterations; raise max") as told:
+        model = method(3, kernel=kernel, max_iter=1, tol=1e-12).fit(x)
+    assert told[0].filename == __file__
+    assert not getattr(model, "exact_", False), "eigenpairs that are not known cannot be ranked"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        method(3, kernel=kernel).fit(x)
 
 
 def test_isomap_with_all_landmarks_agrees_with_scikit_learn():
@@ -161,11 +179,31 @@ def test_kernel_svc_agrees_with_scikit_learn(classes, blobs):
     assert abs(len(ours.support_) - len(reference.support_)) <= 3
 
 
+def test_warnings_of_support_vector_machines_name_the_classes(blobs):
+    x, y = blobs
+    # Five features of noise beside 100 times as large ones: nothing is found in one step.
+    x = np.random.default_rng(1).normal(size=x.shape) * [1, 10, 100, 1, 1]
+    three, two = np.array(["oak", "elm", "fir"])[y], np.array([7, 40])[y % 2]
+
+    def told(machine, y):
+        with pytest.warns(ConvergenceWarning) as messages:
+            machine.fit(x, y)
+        return [str(message.message).split(":")[0] for message in messages]
+
+    # Classes are in order of their names; a machine for two classes is about the second.
+    assert told(LinearSVC(loss="hinge", max_iter=1, tol=1e-12), three) == ["class elm", "class fir", "class oak"]
+    assert told(LinearSVC(loss="hinge", max_iter=1, tol=1e-12), two) == ["class 40"]
+    pairs = ["classes elm and fir", "classes elm and oak", "classes fir and oak"]
+    assert told(KernelSVC(max_iter=1, tol=1e-12), three) == pairs
+    assert told(KernelSVC(max_iter=1, tol=1e-12), two) == ["classes 7 and 40"]
+
+
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
         (KernelPCA(kernel_params=5), "kernel_params: expected a dict or None, found 5"),
         (KernelPCA(kernel=np.eye(3)), r"kernel: .* found an array of shape \(3, 3\)"),
+        (KernelPCA(kernel=PCK), r"kernel: .* or a PCK, found the class PCK, which has to be called: PCK\(\)"),
         (KernelPCA(centre="no"), "centre: expected True or False"),
         (KernelSVC(kernel="poly", kernel_params={"degree": 2.5}), r"kernel_params\['degree'\]: expected a whole"),
         (LinearSVC(fit_intercept="no"), "fit_intercept: expected True or False"),

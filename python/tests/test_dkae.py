@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from common import code_loss, decode_by_hand, encode_by_hand, run_python
 from dkae import DKAE, PCK, LinearSVC
 from dkae._base import take_rows
+from dkae._core import Model
 
 
 def test_codes_follow_the_formula_and_decoding_inverts_the_scaling(blobs, small):
@@ -266,6 +267,11 @@ def test_a_callback_sees_every_step_and_may_stop(blobs, small):
     assert losses["total"] == pytest.approx(0.9 * losses["reconstruction"] + 0.1 * losses["code"])
     assert model.history_["step"][-1] == 50 and model.transform(x).shape == (240, 4)
 
+    # Counted through all calls, as the history is.
+    seen.clear()
+    model.partial_fit(x, steps=5)
+    assert [step for step, _ in seen] == [51, 52, 53, 54, 55] == model.history_["step"][-5:].tolist()
+
     def broken(step, losses):
         raise LookupError("on purpose")
 
@@ -371,6 +377,24 @@ def test_pipelines_searches_and_frames(blobs, small):
         ({"kernel": "poly", "kernel_params": {"degree": 2.5}}, r"kernel_params\['degree'\]: expected a whole number"),
         ({"kernel": "poly", "kernel_params": {"gamma": "a"}}, r"kernel_params\['gamma'\]: expected a number above 0"),
         ({"kernel": "poly", "kernel_params": {"coef0": None}}, r"kernel_params\['coef0'\]: expected a number"),
+        ({"kernel": PCK, "kernel_params": None}, r"kernel: .* found the class PCK, which has to be called: PCK\(\)"),
+        ({"lam": 1e-50}, "lam: is too small for float32, in which computation is, found 1e-50"),
+        ({"lam": np.float64(1e-50)}, "lam: is too small for float32, in which computation is, found 1e-50"),
+        ({"lam": 10**400}, r"lam: expected a number of at least 0, found about 2\*\*1328"),
+        ({"weight_decay": 1e39}, r"weight_decay: is too large for float32, in which computation is, found 1e\+39"),
+        ({"learning_rate": 1e-50}, "learning_rate: is too small for float32, in which computation is, found 1e-50"),
+        ({"noise": "gauss:1e300"}, r"noise: is too large for float32, in which computation is, found 1e\+300"),
+        ({"noise": "mask:1e-50"}, "noise: is too small for float32, in which computation is, found 1e-50"),
+        ({"kernel": "poly", "kernel_params": {"coef0": 1e300}}, r"kernel_params\['coef0'\]: is too large for float32"),
+        ({"kernel": "poly", "kernel_params": {"gamma": 1e-300}}, r"kernel_params\['gamma'\]: is too small for float32"),
+        (
+            {"kernel_params": {"median_fraction": 1e300}},
+            r"kernel_params\['median_fraction'\]: is beyond float32, found 1e\+300, a width of 1e\+300 times",
+        ),
+        ({"patience": 3}, "patience: 3 looks at rows .* set validation_fraction, or patience to None"),
+        ({"validation_fraction": 0.001}, "validation_fraction: 0.001 of 240 rows sets 0 aside.* raise it, bring more"),
+        ({"validation_fraction": 0.005}, "validation_fraction: 0.005 of 240 rows sets 1 aside.* raise it, bring more"),
+        ({"validation_fraction": 0.996}, "validation_fraction: 0.996 of 240 rows leaves 1 to learn from.* lower it"),
         ({"kernel": "pck", "kernel_params": {"restarts": 3}}, "the kernel 'pck' has .*n_restarts.*; found 'restarts'"),
     ],
 )
@@ -379,6 +403,29 @@ def test_parameters_are_only_stored_and_fit_refuses_bad_ones(parameters, words, 
     assert all(model.get_params()[name] is value for name, value in parameters.items())
     with pytest.raises(ValueError, match=words):
         model.fit(blobs[0])
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"n_codes": 10**7}, {"hidden": (10**7,), "n_codes": 1}, {"weight_decay": 11}, {"noise": "mask:2"}]
+)
+@pytest.mark.parametrize("kernel", ["pck", PCK()], ids=str)
+def test_bad_parameters_are_refused_before_time_is_spent_on_the_kernel(kernel, parameters, blobs, small, monkeypatch):
+    def spent(*arguments, **keywords):
+        raise AssertionError("a kernel was fitted")
+
+    monkeypatch.setattr("dkae._core.Kernel", spent)
+    parts = {"automatic_layers": Model.automatic_layers, "check": Model.check, "fit": spent}
+    monkeypatch.setattr("dkae._core.Model", type("Model", (), parts))
+    with pytest.raises(ValueError, match="; the most is 1000000|weight_decay: expected|noise: expected"):
+        DKAE(**{**small, "kernel": kernel, "kernel_params": None, **parameters}).fit(blobs[0])
+
+
+def test_a_batch_is_never_more_than_the_rows_that_are_learned_from(blobs, small):
+    x, _ = blobs
+    # 240 rows of which a quarter is set aside.
+    models = [DKAE(**small, validation_fraction=0.25, batch_size=size).fit(x) for size in (180, 200, 1000)]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.transform(x), models[0].transform(x))
 
 
 def test_bad_rows_are_refused_with_a_reason(blobs, small):

@@ -14,6 +14,7 @@ from importlib.metadata import version
 import joblib
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 import dkae
 from common import ROOT, command, read_safetensors
@@ -36,8 +37,13 @@ def test_a_loaded_model_is_the_same_model(tmp_path, blobs, small):
     loaded.save(str(again))
     assert again.read_bytes() == path.read_bytes()
     # It can be trained on; its kernel is not in the file, which score says.
-    with pytest.raises(ValueError, match="came from a file"):
+    with pytest.raises(ValueError, match="came from a file.* set kernel_params to {'sigma': width} .radial basis"):
         loaded.score(x)
+    # What it advises helps.
+    width = float(model.kernel_description_.removeprefix("radial basis functions: width "))
+    told = DKAE.load(path).set_params(kernel_params={"sigma": width})
+    assert told.score(x) == pytest.approx(model.score(x), rel=1e-5)
+    assert told.partial_fit(x, steps=5).kernel_description_ == model.kernel_description_
     loaded.partial_fit(x, steps=5)
     assert loaded.score(x) < 0
 
@@ -46,6 +52,8 @@ def test_a_loaded_model_is_the_same_model(tmp_path, blobs, small):
     ("kernel", "params"),
     [
         ("pck", {"n_restarts": 2, "floor": "15%", "max_components": 5}),
+        ("rbf", {"gamma": 0.05}),
+        ("rbf", {"sigma": 3.0}),
         ("poly", {"degree": 2, "gamma": 0.5, "coef0": 2.0}),
         ("cosine", None),
         ("ideal", None),
@@ -60,8 +68,42 @@ def test_files_tell_the_kernel(kernel, params, tmp_path, blobs, small):
     assert all(loaded.kernel_params[name] == value for name, value in (params or {}).items())
     refitted = loaded.fit(x, y)
     np.testing.assert_array_equal(refitted.transform(x), model.transform(x))
-    if kernel in ("poly", "cosine"):
-        assert DKAE.load(tmp_path / "my.dkae").score(x) == model.score(x)
+    if kernel in ("rbf", "poly", "cosine"):
+        again = DKAE.load(tmp_path / "my.dkae")
+        assert again.score(x) == model.score(x)
+        np.testing.assert_array_equal(again.prior_kernel(x), model.prior_kernel(x))
+        # What is known is not changed in passing.
+        again.set_params(kernel="rbf", kernel_params={"gamma": 7.0})
+        with pytest.raises(ValueError, match="the model was fitted with"):
+            again.score(x)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_a_width_that_is_known_is_that_of_the_rows_that_the_network_sees(scale, tmp_path, blobs, small):
+    # Far from the origin, so that rows that are not prepared would have distances of few digits.
+    x = blobs[0] + np.float32(1000)
+    model = DKAE(**{**small, "kernel_params": {"gamma": 0.05}, "scale": scale}).fit(x)
+    model.save(tmp_path / "my.dkae")
+    loaded = DKAE.load(tmp_path / "my.dkae")
+    rows = x[:50].astype(np.float64)
+    if scale == "standard":
+        rows = (rows - x.mean(axis=0, dtype=np.float64)) / x.std(axis=0, dtype=np.float64)
+    for one in (model, loaded):
+        np.testing.assert_allclose(one.prior_kernel(x[:50]), rbf_kernel(rows, gamma=0.05), atol=2e-5)
+    # Without a code loss the model has no kernel, but its width is as well known.
+    plain = DKAE(**{**small, "kernel_params": {"gamma": 0.05}, "scale": scale, "lam": 0}).fit(x)
+    np.testing.assert_allclose(plain.prior_kernel(x[:50]), rbf_kernel(rows, gamma=0.05), atol=2e-5)
+
+
+def test_patience_is_not_kept_for_rows_that_are_not_set_aside_here(tmp_path, blobs):
+    x, _ = blobs
+    quick = {"hidden": (8,), "n_codes": 3, "max_steps": 5, "pretrain_steps": 2, "kernel": "linear"}
+    model = DKAE(**quick, patience=3, validation_fraction=0.3).fit(x)
+    path, groups = tmp_path / "my.dkae", {"split-by": ["a", "b", "c"]}
+    path.write_bytes(change(model.model_.to_bytes(), lambda about: about["settings"].update(groups)))
+    loaded = DKAE.load(path)
+    assert loaded.patience is None and loaded.validation_fraction == 0
+    loaded.partial_fit(x, steps=2)
 
 
 def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
@@ -97,7 +139,8 @@ def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
         {"kernel": "linear", "hidden": None, "n_codes": None},
         {"kernel": "linear", "hidden": (7, 6), "n_codes": 3, "image_shape": (1, 5, 1)},
         {"kernel": "linear", "learning_rate": 0.003, "weight_decay": 0.07, "lam": 0.3, "validation_fraction": 0.3},
-        {"kernel": "linear", "patience": 3, "batch_size": 11, "max_steps": 12, "pretrain_steps": 0, "random_state": 99},
+        {"kernel": "linear", "patience": 3, "validation_fraction": 0.2, "batch_size": 11, "max_steps": 12},
+        {"kernel": "linear", "pretrain_steps": 0, "random_state": 99},
         {"kernel": "linear", "activation": "tanh", "code_activation": "sigmoid", "output_activation": "linear"},
         {"kernel": "linear", "tied": False, "noise": "mask:0.15", "scale": "unit-all"},
     ],

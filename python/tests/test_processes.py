@@ -7,12 +7,13 @@ import threading
 import time
 
 import numpy as np
+import pytest
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import dkae
 from common import ROOT, run_python
-from dkae import DKAE, KernelPCA
+from dkae import DKAE, KECA, Isomap, KernelPCA, KernelSVC, LinearSVC
 
 
 def test_ctrl_c_stops_training_promptly_and_leaves_a_usable_interpreter():
@@ -129,20 +130,47 @@ assert model.transform(x[:5]).shape == (5, 500)
     assert all(line not in ("ended", "early") and float(line) < 1 for line in lines), lines
 
 
-def test_ctrl_c_stops_eigenvectors_too():
-    code = """
+ENDLESS = {"tol": 1e-14, "max_iter": 10**9}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "classes"),
+    [
+        (KernelPCA(50, cache_mb=0, kernel_params={"gamma": 1.0}, **ENDLESS), 3),
+        (KECA(5, cache_mb=0, kernel_params={"gamma": 1.0}, **ENDLESS), 3),
+        (Isomap(n_neighbors=10, n_landmarks=20_000), 3),
+        (LinearSVC(C=1e6, **ENDLESS), 100),  # Newton's method needs few steps, and each has work for every class
+        (LinearSVC(C=1e6, loss="hinge", **ENDLESS), 3),
+        (KernelSVC(C=1e6, kernel="rbf", **ENDLESS), 3),
+        (KernelSVC(C=1e6, kernel="linear", **ENDLESS), 3),
+    ],
+    ids=str,
+)
+def test_ctrl_c_stops_the_fit_of_every_other_method(estimator, classes):
+    code = f"""
 import os, signal, threading, time
 import numpy as np
-from dkae import KernelPCA
-x = np.random.default_rng(0).random((20000, 200), dtype=np.float32)
-threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-began = time.monotonic()
+from dkae import KECA, Isomap, KernelPCA, KernelSVC, LinearSVC
+rng = np.random.default_rng(0)
+x, y = rng.random((20000, 500), dtype=np.float32), rng.integers(0, {classes}, 20000)
+estimator = {estimator!r}
+sent = []
+def interrupt():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+timer = threading.Timer(0.7, interrupt)
+timer.start()
 try:
-    KernelPCA(50, cache_mb=0, tol=1e-12, max_iter=10**6, kernel_params={"gamma": 1.0}).fit(x)
+    estimator.fit(x, y)
+    timer.cancel()
+    print("ended")
 except KeyboardInterrupt:
-    print(time.monotonic() - began)
+    print(time.monotonic() - sent[0])
+    assert not hasattr(estimator, "model_") and not hasattr(estimator, "coef_")
+print(KernelPCA().fit_transform(x[:50]).shape)
 """
-    assert float(run_python(code)) < 4
+    waited, usable = run_python(code).splitlines()
+    assert waited != "ended" and float(waited) < 2 and usable == "(50, 2)"
 
 
 def test_other_threads_run_while_a_model_is_trained(blobs, small):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -171,6 +172,30 @@ def test_parameters_that_were_settled_by_the_fit_are_not_changed_in_passing(name
     again = DKAE(**QUICK, kernel="rbf").fit(x)
     again.set_params(hidden=[8], lam=0.3, learning_rate=1e-3).partial_fit(x, steps=2)
     assert again.score(x) < 0
+
+
+def test_parameters_within_those_settled_by_the_fit_are_not_changed_either(blobs):
+    x, _ = blobs
+    model = DKAE(**QUICK, kernel=PCK(n_restarts=2, max_components=4)).fit(x)
+    before = model.model_.to_bytes()
+    model.set_params(kernel__n_restarts=9)
+    for work in (model.partial_fit, model.score, model.prior_kernel):
+        with pytest.raises(ValueError, match="kernel__n_restarts: the model was fitted with 2, and it is 9 now"):
+            work(x)
+    assert model.model_.to_bytes() == before
+    assert pickle.loads(pickle.dumps(model)).set_params(kernel__n_restarts=2).partial_fit(x, steps=1).score(x) < 0
+    named = DKAE(**QUICK, kernel="rbf", kernel_params={"gamma": 1.0}).fit(x)
+    named.kernel_params["gamma"] = 2.0
+    with pytest.raises(ValueError, match="kernel_params: the model was fitted with {'gamma': 1.0}, and it is"):
+        named.partial_fit(x)
+
+
+@pytest.mark.parametrize("count", [-1, 1025, 10**6, 2**70, 1.5, "two", None, True])
+def test_a_number_of_threads_that_cannot_be_is_refused(count):
+    before = dkae.get_threads()
+    with pytest.raises(ValueError, match="^count: expected"):
+        dkae.set_threads(count)
+    assert dkae.get_threads() == before
 
 
 def test_values_that_float32_merges_are_warned_of(blobs):

@@ -27,6 +27,9 @@ struct Pool {
     pool: Arc<ThreadPool>,
 }
 
+/// The most threads that can be asked for; more is a slip of the pen, and no system has room for a million.
+pub const MOST: usize = 1024;
+
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
 static WANTED: Mutex<usize> = Mutex::new(0);
 
@@ -34,8 +37,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets how many threads compute in this process from now on; 0 means one per core. For programs: it changes what others
-/// in the process get, too.
+/// Sets how many threads compute in this process from now on, at most [`MOST`]; 0 means one per core. For programs: it
+/// changes what others in the process get, too.
 pub fn set_count(threads: usize) {
     *lock(&WANTED) = threads;
 }
@@ -54,7 +57,7 @@ pub fn count() -> usize {
 fn or_one_per_core(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
+        n => n.min(MOST),
     }
 }
 
@@ -68,9 +71,9 @@ pub fn run<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     own.unwrap_or_else(pool).install(work)
 }
 
-/// Runs `work` on the calling thread; whatever it [runs](run) on computing threads has `threads` of them (0 means one per
-/// core), made for it and gone afterwards. Other threads of the process keep the number they had, which makes this the
-/// way for libraries. On a computing thread it changes nothing: work that is under way keeps its threads.
+/// Runs `work` on the calling thread; whatever it [runs](run) on computing threads has `threads` of them (at most [`MOST`];
+/// 0 means one per core), made for it and gone afterwards. Other threads of the process keep the number they had, which
+/// makes this the way for libraries. On a computing thread it changes nothing: work that is under way keeps its threads.
 pub fn with_count<R>(threads: usize, work: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also when the work panics.
     struct Restore(Option<Arc<ThreadPool>>);
@@ -195,6 +198,11 @@ mod tests {
         }
         assert!(std::panic::catch_unwind(|| with_count(before + 1, || panic!("on purpose"))).is_err());
         assert_eq!(count(), before);
+    }
+
+    #[test]
+    fn more_threads_than_any_machine_needs_are_not_made() {
+        assert_eq!([1, MOST, MOST + 1, usize::MAX].map(or_one_per_core), [1, MOST, MOST, MOST]);
     }
 
     #[test]
