@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::flags::Denoise;
 use crate::rows::{Like, by_blocks, encode, load_model, read_like, shown, write_raw};
-use crate::screen::Screen;
+use crate::screen::{Screen, number};
 
 pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     flags.noise.check()?;
@@ -52,10 +52,11 @@ pub fn run(flags: &Denoise, screen: Screen) -> Result<(String, Value)> {
     });
     let after = mean_squared_error(clean.view(), cleaned.view())?;
     if flags.noise == Noise::None {
-        lines.push(format!("mean squared distance from the rows given: {after:.5}"));
+        lines.push(format!("mean squared distance from the rows given: {}", number(after, 5)));
     } else {
         let before = mean_squared_error(clean.view(), rows.view())?;
-        lines.push(format!("mean squared error to the clean rows: {before:.5} with noise, {after:.5} cleaned"));
+        let (noisy, cleaned) = (number(before, 5), number(after, 5));
+        lines.push(format!("mean squared error to the clean rows: {noisy} with noise, {cleaned} cleaned"));
         value["noisy_mse"] = json!(before);
     }
     value["mse"] = json!(after);

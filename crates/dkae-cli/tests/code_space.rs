@@ -443,7 +443,7 @@ fn rows_without_classes_are_told_theirs() {
         ("bare.npy", x.slice(ndarray::s![200.., ..])),
     ];
     for (name, part) in written {
-        let mut sink = dkae::data::stream::create(&path.join(name), part.ncols(), None).unwrap();
+        let mut sink = dkae::data::stream::create(path.join(name), part.ncols(), None).unwrap();
         sink.write(part).and_then(|()| sink.finish()).unwrap();
     }
     let column = |name: &str, head: &str| {

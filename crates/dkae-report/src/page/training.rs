@@ -163,7 +163,6 @@ mod tests {
             let along = |steps: [u64; 3], i: usize| steps[i] as f64;
             let up = |value: f64| if log { value.ln() } else { value };
             let scale = |a: f64, b: f64, from: f64, to: f64, at: f64| from + (at - a) / (b - a) * (to - from);
-            let steps = steps.map(|s| s as u64);
             let x = |i: usize| scale(along(steps, 0), along(steps, 2), solid[0].0, solid[2].0, along(steps, i));
             let y = |value: f64| scale(up(train[0]), up(train[2]), solid[0].1, solid[2].1, up(value));
             for (found, wanted) in solid.iter().zip((0..3).map(|i| (x(i), y(train[i])))) {

@@ -38,6 +38,9 @@ pub struct Gram<'a> {
     computed: Vec<bool>,
 }
 
+/// Memory for a tile, and whether it has been computed.
+type Place<'m> = (&'m mut [f32], &'m mut bool);
+
 /// Entries of a tile.
 const TILE: usize = BLOCK * BLOCK;
 
@@ -72,7 +75,7 @@ impl<'a> Gram<'a> {
         for round in rounds {
             progress.check()?;
             let places: Vec<_> = round.iter().map(|_| places.next()).collect();
-            let meet = |(&(i, j), place): (&(usize, usize), Option<(&mut [f32], &mut bool)>)| {
+            let meet = |(&(i, j), place): (&(usize, usize), Option<Place>)| {
                 let shape = (blocks[i].len(), blocks[j].len());
                 let (mut own, mut done) = (Vec::new(), false);
                 let (values, done) = place.unwrap_or_else(|| {
