@@ -143,7 +143,7 @@ fn settings_out_of_range_are_named_as_flags() {
         fails(path, &format!("walk m.dkae clouds.csv --label kind {more} -o x.npy"), 2, words);
     };
     walk("--from 0 --to 90", &["--to", "clouds.csv", "0 to 89 (counted from 0)", "90"]);
-    walk("--from 0 --to 1 --steps 1", &["--steps", "at least 2"]);
+    walk("--from 0 --to 1 --steps 1", &["--steps", "expected 2 (the two ends) to 1000000"]);
     walk("--clusters 3 --pairs 4", &["--pairs", "1 to 3", "4"]);
     walk("--clusters 1", &["--clusters", "at least 2"]);
     walk("--from 0 --to 1 --figure w.svg", &["--figure", "pictures"]);
