@@ -51,8 +51,9 @@ fn main() -> ExitCode {
     let result = match std::panic::catch_unwind(|| run(&flags, screen)) {
         Ok(result) => result,
         Err(_) => {
-            let fault = FAULT.lock().unwrap_or_else(PoisonError::into_inner);
-            eprintln!("error: a fault in dkae {}, please report it: {fault}", env!("CARGO_PKG_VERSION"));
+            let fault = FAULT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let version = env!("CARGO_PKG_VERSION");
+            screen::tell(format_args!("error: a fault in dkae {version}, please report it: {fault}"));
             return ExitCode::FAILURE;
         }
     };
@@ -66,14 +67,14 @@ fn main() -> ExitCode {
             let written = if text.is_empty() { Ok(()) } else { writeln!(out, "{text}").and_then(|()| out.flush()) };
             match written {
                 Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                    eprintln!("error: the result could not be printed: {e}");
+                    screen::tell(format_args!("error: the result could not be printed: {e}"));
                     ExitCode::FAILURE
                 }
                 _ => ExitCode::SUCCESS,
             }
         }
         Err(error) => {
-            eprintln!("error: {}", screen::printable(&message(&error, &flags.command)));
+            screen::tell(format_args!("error: {}", screen::printable(&message(&error, &flags.command))));
             ExitCode::from(exit_code(&error))
         }
     }

@@ -36,7 +36,7 @@ pub fn watch_for_interrupts() {
             // Under the bar.
             let line = if std::io::stderr().is_terminal() { "\n" } else { "" };
             let lost = if reading { "" } else { " a second time: ended at once, and what was not yet saved is lost" };
-            eprintln!("{line}error: {}{lost}", dkae::Error::Interrupted);
+            tell(format_args!("{line}error: {}{lost}", dkae::Error::Interrupted));
             std::process::exit(130);
         }
     };
@@ -57,9 +57,15 @@ pub fn reading<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// A line for people. A reader that went away is no reason to stop the work.
+pub fn tell(line: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Something that the user should know, whoever reads; on a line of its own.
 pub fn warn(text: impl std::fmt::Display) {
-    eprintln!("warning: {}", printable(&text.to_string()));
+    tell(format_args!("warning: {}", printable(&text.to_string())));
 }
 
 /// Text without what would move the cursor or change colours: names and cells of files may hold anything.
@@ -93,7 +99,7 @@ impl Screen {
     /// One line about something that has happened.
     pub fn say(self, line: impl std::fmt::Display) {
         if self != Screen::Nothing {
-            eprintln!("{line}");
+            tell(line);
         }
     }
 

@@ -539,3 +539,19 @@ fn help_starts_at_once() {
     let fastest = (0..10).map(time).min().unwrap();
     assert!(fastest.as_millis() < 20, "{fastest:?}");
 }
+
+#[test]
+fn work_goes_on_when_nobody_reads_its_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    clouds(folder.path(), 90);
+    let work = |arguments: &str| {
+        let mut command = dkae();
+        command.current_dir(folder.path()).args(arguments.split(' ')).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stderr.take());
+        child.wait().unwrap().code()
+    };
+    assert_eq!(work(&format!("{FIT} -o m.dkae")), Some(0));
+    assert!(Model::load(folder.path().join("m.dkae")).is_ok());
+    assert_eq!(work("fit missing.csv -o n.dkae"), Some(1));
+}

@@ -26,7 +26,7 @@ use crate::data::Set;
 pub enum Budget {
     /// Small networks on the embedded digits: shows that everything works, in minutes and without data.
     Smoke,
-    /// All nine in hours: the trainings take about an hour and a half on two idle cores.
+    /// All nine in hours; before it starts it says how many.
     Standard,
     /// The schedule as the paper prints it.
     Paper,
