@@ -59,8 +59,11 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         ``median_fraction`` (of the median distance; 0.15 by default). "poly": ``degree``, ``gamma``, ``coef0``.
     max_steps : int, default=6000
         Steps of training of the whole network, one batch each.
-    pretrain_steps : int, default=300
-        Steps of training of each layer by itself, before that.
+    init : {"mirrored", "glorot"}, default="mirrored"
+        How weights start: as a linear autoencoder of the leading principal components, or at random. Sigmoid and tanh
+        units always start at random.
+    pretrain_steps : int, default=None
+        Steps of training of each layer by itself, before that; None means none where weights start mirrored, else 300.
     batch_size : int, default=None
         Rows in a batch; None means 200, or all when there are fewer.
     learning_rate : float, default=None
@@ -156,7 +159,8 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         kernel: Any = "pck",
         kernel_params: Mapping[str, Any] | None = None,
         max_steps: int = 6000,
-        pretrain_steps: int = 300,
+        init: str = "mirrored",
+        pretrain_steps: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
         weight_decay: float = 0.15,
@@ -179,6 +183,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.max_steps = max_steps
+        self.init = init
         self.pretrain_steps = pretrain_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate

@@ -116,6 +116,7 @@ def parameters_of(model: _core.Model) -> dict[str, Any]:
         ("code_activation", "code"),
         ("output_activation", "output"),
         ("tied", "tied"),
+        ("init", "init"),
         ("patience", "patience"),
         ("random_state", "seed"),
     ):

@@ -29,7 +29,9 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
         raise ValueError(f"verbose: expected a whole number, found {dkae.verbose!r}")
     check_number("max_steps", dkae.max_steps, least=0, whole=True)
     check_number("steps", steps, least=0, whole=True)
-    check_number("pretrain_steps", dkae.pretrain_steps, least=0, whole=True)
+    if dkae.pretrain_steps is not None:
+        check_number("pretrain_steps", dkae.pretrain_steps, least=0, whole=True)
+    check_choice("init", dkae.init, ("mirrored", "glorot"))
     check_number("validation_fraction", dkae.validation_fraction, least=0)
     if dkae.validation_fraction >= 1:
         raise ValueError(f"validation_fraction: expected less than 1, found {shown(dkae.validation_fraction)}")
@@ -61,7 +63,8 @@ def recipe_of(dkae: DKAE, X: Rows, steps: int, start: _core.Model | None) -> dic
             "tied": bool(dkae.tied),
             "lambda": float(dkae.lam),
             "batch": None if dkae.batch_size is None else int(min(dkae.batch_size, learned)),
-            "pretrain": int(dkae.pretrain_steps),
+            "init": dkae.init,
+            "pretrain": None if dkae.pretrain_steps is None else int(dkae.pretrain_steps),
             "steps": int(steps),
             "rate": None if dkae.learning_rate is None else float(dkae.learning_rate),
             "weight-decay": float(dkae.weight_decay),

@@ -15,6 +15,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use dkae::Error;
 use dkae::kernel::Pck;
+use dkae::net::Init;
 use dkae::train::{Batches, Event, Length, Losses, Rows, Trainer, evaluate};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -156,7 +157,8 @@ pub fn work(settings: Settings, mut turns: Turns) -> Result<()> {
         lambda: settings.lambda,
         batch: Some(settings.batch),
         batches: Batches::Independent,
-        pretrain: Length::Steps(settings.pretrain),
+        init: Init::Glorot,
+        pretrain: Some(Length::Steps(settings.pretrain)),
         steps: Length::Steps(settings.steps),
         rate: Some(settings.rate),
         weight_decay: 0.0,

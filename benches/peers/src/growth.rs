@@ -101,7 +101,7 @@ pub fn work(settings: Settings, turns: Turns) -> Result<()> {
         let kernel_seconds = begin.elapsed().as_secs_f64();
         let trainer = Trainer {
             layers: settings.layers.clone(),
-            pretrain: Length::Steps(settings.pretrain),
+            pretrain: Some(Length::Steps(settings.pretrain)),
             steps: Length::Steps(settings.steps),
             seed: SEED,
             ..Trainer::default()

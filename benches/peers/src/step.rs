@@ -14,7 +14,7 @@ use dkae::Error;
 use dkae::data::Shape;
 use dkae::kernel::Pck;
 use dkae::math::gemm;
-use dkae::net::{About, Activation, Architecture, Autoencoder, Model};
+use dkae::net::{About, Activation, Architecture, Autoencoder, Init, Model};
 use dkae::train::{Batches, Event, Length, Phase, Sampler, Schedule, Trainer};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,8 @@ pub fn work(settings: Settings, mut turns: Turns) -> Result<()> {
         layers: settings.layers,
         batch: Some(BATCH),
         batches: Batches::Independent,
-        pretrain: Length::Steps(0),
+        init: Init::Glorot,
+        pretrain: Some(Length::Steps(0)),
         steps: Length::Steps(settings.total as u64),
         rate: Some(settings.rate),
         weight_decay: 0.0,

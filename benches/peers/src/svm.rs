@@ -11,6 +11,7 @@ use dkae::Classify;
 use dkae::baseline::svm::linear::Hinge;
 use dkae::baseline::svm::{KernelSvm, LinearSvm};
 use dkae::kernel::{Rbf, Width};
+use dkae::net::Init;
 use dkae::train::{Length, Trainer};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
@@ -109,7 +110,8 @@ fn codes(bench: &Bench, drawn: &Drawn) -> Result<PathBuf> {
         let prior = data::kernel(bench).fit(train)?.posteriors(train)?;
         let trainer = Trainer {
             layers: bench.either(Vec::new(), vec![100, 50]),
-            pretrain: Length::Steps(100),
+            init: Init::Glorot,
+            pretrain: Some(Length::Steps(100)),
             steps: Length::Steps(500),
             seed: SEED,
             ..Trainer::default()

@@ -27,8 +27,7 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
         kernel: KernelSpec::Pck(Pck { restarts: 10, ..Pck::default() }),
         train: Trainer {
             layers: vec![500, 500, 500],
-            pretrain: Length::Steps(200),
-            steps: Length::Steps(1500),
+            steps: Length::Steps(1000),
             // Often enough for a curve.
             validate_every: 150,
             ..Trainer::default()

@@ -45,9 +45,10 @@ pub struct Reproduce {
     /// smoke (embedded digits, minutes), standard (hours) or paper (the printed schedule, weeks)
     #[arg(long, value_name = "BUDGET", default_value = "standard")]
     budget: Budget,
-    /// Where results go, each experiment in a folder of its own
-    #[arg(long, short, value_name = "DIR", default_value = "results")]
-    out: PathBuf,
+    /// Where results go, each experiment in a folder of its own [default: results; of another budget than standard,
+    /// results-smoke or results-paper]
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Where trained models and other finished pieces are kept [default: .cache in the folder of results]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -97,7 +98,12 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
     let start = Instant::now();
     let Name(experiments) = &flags.name;
     let plan = Plan::of(flags.budget);
-    let cache = flags.cache.clone().unwrap_or_else(|| flags.out.join(".cache"));
+    let out = flags.out.clone().unwrap_or_else(|| match flags.budget {
+        Budget::Standard => "results".into(),
+        // Results of an hour are not to be written over by those of a minute.
+        other => format!("results-{other}").into(),
+    });
+    let cache = flags.cache.clone().unwrap_or_else(|| out.join(".cache"));
     let mut lines = Vec::new();
     let mut value = json!({ "budget": flags.budget.to_string(), "seed": flags.seed, "experiments": [] });
     if !experiments.is_empty() {
@@ -110,7 +116,7 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
         }
         announce(&plan, &jobs, screen)?;
         let context = Context::new(plan, flags.seed, folder, Store::open(&cache).map_err(plain)?, &screen);
-        let done = reproduce(&context, &flags.out, experiments).map_err(|e| {
+        let done = reproduce(&context, &out, experiments).map_err(|e| {
             let interrupted = matches!(e, dkae_paper::Error::Dkae(Error::Interrupted));
             let saved =
                 format!("what has finished is kept in {}: the same command goes on from there", cache.display());
@@ -124,9 +130,9 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
             value["experiments"].as_array_mut().into_iter().for_each(|all| all.push(about.clone()));
         }
     }
-    let page = flags.page.clone().or_else(|| experiments.is_empty().then(|| flags.out.join("README.md")));
+    let page = flags.page.clone().or_else(|| experiments.is_empty().then(|| out.join("README.md")));
     if let Some(page) = page {
-        let count = page::update(&page, &flags.out).map_err(plain)?;
+        let count = page::update(&page, &out).map_err(plain)?;
         lines.push(format!("wrote {count} experiments to {}", page.display()));
         value["page"] = json!(shown(&page));
     }

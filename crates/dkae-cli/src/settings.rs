@@ -115,13 +115,14 @@ impl Settings {
         let train = &mut recipe.train;
         if training.paper {
             // What the paper decides; everything else in a settings file stays.
-            let Trainer { hidden, code, output, batches, pretrain, steps, rate, schedule, weight_decay, .. } =
+            let Trainer { hidden, code, output, batches, init, pretrain, steps, rate, schedule, weight_decay, .. } =
                 Trainer::paper();
             *train = Trainer {
                 hidden,
                 code,
                 output,
                 batches,
+                init,
                 pretrain,
                 steps,
                 rate,
@@ -137,7 +138,8 @@ impl Settings {
         put(&mut train.tied, network.tied);
         put(&mut train.lambda, training.lambda);
         put(&mut train.steps, training.steps);
-        put(&mut train.pretrain, training.pretrain);
+        put(&mut train.init, training.init);
+        set(&mut train.pretrain, training.pretrain);
         set(&mut train.batch, training.batch);
         put(&mut train.batches, training.batches);
         set(&mut train.rate, training.rate);

@@ -536,7 +536,7 @@ fn a_model_that_does_not_know_its_rows_is_not_tested_on_them() {
     let trainer = dkae::train::Trainer {
         layers: vec![4],
         lambda: 0.0,
-        pretrain: dkae::train::Length::Steps(1),
+        pretrain: Some(dkae::train::Length::Steps(1)),
         steps: dkae::train::Length::Steps(1),
         ..Default::default()
     };

@@ -13,12 +13,12 @@ fn one_experiment_is_written_kept_and_shown_on_a_page() {
     };
     let first = run("");
     assert_eq!(first["experiments"][0]["finished_before"], false);
-    assert_eq!(files(&folder.path().join("results/walk")), ["results.json", "table.md", "walk.png", "walk.svg"]);
+    assert_eq!(files(&folder.path().join("results-smoke/walk")), ["results.json", "table.md", "walk.png", "walk.svg"]);
     assert_eq!(run("--page page.md")["experiments"][0]["finished_before"], true);
     let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
-    assert!(page.contains("](results/walk/walk.png)") && page.contains("`walk`"), "{page}");
-    done(folder.path(), "reproduce page");
-    let page = std::fs::read_to_string(folder.path().join("results/README.md")).unwrap();
+    assert!(page.contains("](results-smoke/walk/walk.png)") && page.contains("`walk`"), "{page}");
+    done(folder.path(), "reproduce page --budget smoke");
+    let page = std::fs::read_to_string(folder.path().join("results-smoke/README.md")).unwrap();
     assert!(page.contains("](./walk/walk.png)"), "{page}");
 }
 

@@ -14,6 +14,7 @@ use std::str::FromStr;
 
 use dkae::Error;
 use dkae::kernel::{KernelSpec, Pck};
+use dkae::net::Init;
 use dkae::recipe::Recipe;
 use dkae::train::{Length, Trainer};
 use serde::Serialize;
@@ -140,7 +141,8 @@ impl Plan {
             lambdas: vec![0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
             code_sizes: vec![10, 50, 200, 500, 1000, 2000],
             pck: Pck::default(),
-            trainer: Trainer::default(),
+            // As in the paper, weights start at random and layers are pretrained, in all methods alike.
+            trainer: Trainer { init: Init::Glorot, ..Trainer::default() },
             steps: steps(200, 2000),
             steps_cifar: steps(100, 1000),
             steps_reuters: steps(100, 1000),
@@ -183,7 +185,7 @@ impl Plan {
                 small: vec![20, 10],
                 code_sizes: vec![2, 5, 10, 20, 30],
                 pck: Pck { restarts: 3, max_components: 10, ..Pck::default() },
-                trainer: Trainer { validate_every: 40, ..Trainer::default() },
+                trainer: Trainer { validate_every: 40, ..standard.trainer },
                 steps: steps(30, 120),
                 steps_cifar: steps(10, 40),
                 steps_reuters: steps(10, 40),
@@ -231,7 +233,7 @@ impl Plan {
             train: Trainer {
                 layers: if matches!(set, Set::Cloud(_)) { self.small.clone() } else { usual() },
                 lambda: 0.1,
-                pretrain,
+                pretrain: Some(pretrain),
                 steps: fine,
                 ..self.trainer.clone()
             },
@@ -251,7 +253,7 @@ impl Plan {
             Length::PaperEpochs(n) => Length::PaperEpochs(((n as f64 * self.trial).round() as u64).max(1)),
         };
         let train = &recipe.train;
-        let train = Trainer { pretrain: short(train.pretrain), steps: short(train.steps), ..train.clone() };
+        let train = Trainer { pretrain: train.pretrain.map(short), steps: short(train.steps), ..train.clone() };
         Recipe { train, ..recipe.clone() }
     }
 }
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!(plan.recipe(Set::Reuters, 0).svd, Some(20));
         let paper = Plan::of(Budget::Paper).recipe(Set::Mnist, 0).train;
         let steps = |length: Length| length.steps(14_000, 200);
-        assert_eq!(4 * steps(paper.pretrain) + steps(paper.steps), 1_078_000);
+        assert_eq!(4 * paper.pretrain.map_or(0, steps) + steps(paper.steps), 1_078_000);
     }
 
     #[test]
@@ -297,7 +299,7 @@ mod tests {
         let plan = Plan::of(Budget::Standard);
         let whole = plan.recipe(Set::Mnist, 0);
         let trial = plan.trial(&whole);
-        assert_eq!((trial.train.pretrain, trial.train.steps), (Length::Steps(80), Length::Steps(800)));
+        assert_eq!((trial.train.pretrain, trial.train.steps), (Some(Length::Steps(80)), Length::Steps(800)));
         let again = Trainer { pretrain: whole.train.pretrain, steps: whole.train.steps, ..trial.train.clone() };
         assert_eq!(Recipe { train: again, ..trial }, whole);
     }

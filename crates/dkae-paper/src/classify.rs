@@ -7,12 +7,14 @@
 //! | kSVM, RBF | kernel, radial basis functions | rows; the strongest that the paper leaves out |
 //! | AE codes | linear | codes of the plain autoencoder: the same network at lambda 0, also left out by the paper |
 //! | cSVM | linear | codes aligned with the PCK, lambda 0.1 |
-//! | cSVM, best on validation | linear | codes of the candidate that is best on the validation rows |
+//! | cSVM, best in the trial | linear | codes of the candidate that is best on the validation rows |
+//! | the same at lambda 0 | linear | codes of that candidate's network, trained without its prior: what alignment adds to it |
 //! | scSVM | linear | codes aligned with the ideal kernel of the training labels |
+//! | scSVM, best in the trial | linear | the same with the candidate that is best on the validation rows |
 //!
 //! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
-//! end. Candidates are compared at a shorter training, on validation rows alone and for the first seed; the winner is
-//! then trained like all others.
+//! end. The trial compares candidates at a shorter training, on validation rows alone and for the first seed; its winner
+//! is then trained like all others.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ use dkae::metrics::accuracy;
 use dkae::net::{Activation, Model};
 use dkae::progress::Progress;
 use dkae::recipe::Recipe;
-use dkae::train::Trainer;
+use dkae::train::{Noise, Trainer};
 use dkae_report::Figure;
 use dkae_report::dots::{Dot, Dots, Line};
 use dkae_report::panel::{self, Sheet};
@@ -48,13 +50,30 @@ pub enum Method {
     PlainCodes,
     Codes,
     BestCodes,
+    BestPlainCodes,
     SupervisedCodes,
+    BestSupervisedCodes,
 }
 
 use Method::*;
 
 impl Method {
-    const ALL: [Method; 7] = [Svm, KernelPck, KernelRbf, PlainCodes, Codes, BestCodes, SupervisedCodes];
+    const ALL: [Method; 9] = [
+        Svm,
+        KernelPck,
+        KernelRbf,
+        PlainCodes,
+        Codes,
+        BestCodes,
+        BestPlainCodes,
+        SupervisedCodes,
+        BestSupervisedCodes,
+    ];
+
+    /// Whether it is measured in the other orders of CLOUD too, where there is no trial.
+    fn everywhere(self) -> bool {
+        !matches!(self, BestCodes | BestPlainCodes | BestSupervisedCodes)
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -63,8 +82,10 @@ impl Method {
             KernelRbf => "kSVM, RBF",
             PlainCodes => "SVM on plain AE codes",
             Codes => "cSVM",
-            BestCodes => "cSVM, best on validation",
+            BestCodes => "cSVM, best in the trial",
+            BestPlainCodes => "the same at lambda 0",
             SupervisedCodes => "scSVM",
+            BestSupervisedCodes => "scSVM, best in the trial",
         }
     }
 
@@ -75,7 +96,7 @@ impl Method {
             KernelPck => [93.80, 99.60, 36.93, 93.23],
             Codes => [94.80, 99.63, 38.17, 93.77],
             SupervisedCodes => [96.23, 99.70, 42.73, 94.17],
-            KernelRbf | PlainCodes | BestCodes => return None,
+            KernelRbf | PlainCodes | BestCodes | BestPlainCodes | BestSupervisedCodes => return None,
         };
         match set {
             Set::Mnist => Some(mnist),
@@ -123,6 +144,8 @@ pub struct Column {
     pub scores: BTreeMap<Method, Vec<Score>>,
     /// What was compared for the best codes.
     pub candidates: Vec<Candidate>,
+    /// What was compared for the best codes that know the labels of the training rows.
+    pub supervised_candidates: Vec<Candidate>,
 }
 
 /// All scores.
@@ -157,7 +180,10 @@ fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
     [Plan::with_lambda(&usual, 0.0), usual.clone(), Recipe { kernel: KernelSpec::Ideal, ..usual }]
 }
 
-/// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units.
+/// Deviation of the noise on the inputs that is tried; pixels are in [0, 1].
+const NOISE: f32 = 0.3;
+
+/// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units, noise.
 fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
     let usual = plan.recipe(set, seed);
     // Fewer where rows are wide: mixtures cost rows times features.
@@ -169,25 +195,47 @@ fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
     let with = |kernel: &KernelSpec, train: Trainer| Recipe { kernel: kernel.clone(), train, ..usual.clone() };
     let same = || usual.train.clone();
     let sigmoid = || Trainer { hidden: Activation::Sigmoid, code: Activation::Sigmoid, ..same() };
-    let relu = || Trainer { code: Activation::Relu, lambda: 0.5, ..same() };
+    let relu = |lambda| Trainer { code: Activation::Relu, lambda, ..same() };
+    let noisy = |train| Trainer { noise: Noise::Gauss(NOISE), ..train };
     vec![
         ("the paper's: PCK of 200 rows, lambda 0.1".into(), usual.clone()),
         (format!("PCK of {rows} rows"), with(&many, same())),
         ("RBF of 0.6 of the median distance".into(), with(&rbf, same())),
         (format!("PCK of {rows} rows + RBF"), with(&both, same())),
-        ("RBF, lambda 0.5, relu code".into(), with(&rbf, relu())),
+        ("RBF, relu code".into(), with(&rbf, relu(0.1))),
+        ("RBF, relu code, lambda 0.5".into(), with(&rbf, relu(0.5))),
+        ("RBF, relu code, lambda 0.5, noise".into(), with(&rbf, noisy(relu(0.5)))),
+        ("RBF, noise".into(), with(&rbf, noisy(same()))),
         ("RBF, sigmoid units".into(), with(&rbf, sigmoid())),
     ]
 }
 
-/// The trainings it stands on; the winner among the candidates is taken to be the last.
+/// What is tried for the best codes that know the labels.
+fn supervised_candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
+    let [_, _, usual] = recipes(plan, set, seed);
+    let with = |train: Trainer| Recipe { train, ..usual.clone() };
+    let same = || usual.train.clone();
+    let noise = Noise::Gauss(NOISE);
+    vec![
+        ("the paper's: lambda 0.1".into(), usual.clone()),
+        ("noise".into(), with(Trainer { noise, ..same() })),
+        ("noise, lambda 0.5".into(), with(Trainer { noise, lambda: 0.5, ..same() })),
+        ("noise, relu code".into(), with(Trainer { noise, code: Activation::Relu, ..same() })),
+    ]
+}
+
+/// The trainings it stands on; the winners among the candidates are taken to be the last.
 pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
     let mut jobs = Vec::new();
     for &set in &plan.sets {
-        jobs.extend(candidates(plan, set, seed).iter().map(|(_, recipe)| Job { set, recipe: plan.trial(recipe) }));
+        let all = [candidates, supervised_candidates].into_iter().flat_map(|tried| tried(plan, set, seed));
+        jobs.extend(all.map(|(_, recipe)| Job { set, recipe: plan.trial(&recipe) }));
         for seed in seeds(plan, set, seed) {
             jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
-            jobs.extend(candidates(plan, set, seed).pop().map(|(_, recipe)| Job { set, recipe }));
+            let best = candidates(plan, set, seed).pop().into_iter();
+            let best = best.flat_map(|(_, recipe)| [Plan::with_lambda(&recipe, 0.0), recipe]);
+            let supervised = supervised_candidates(plan, set, seed).pop().map(|(_, recipe)| recipe);
+            jobs.extend(best.chain(supervised).map(|recipe| Job { set, recipe }));
         }
     }
     for set in orders(plan) {
@@ -300,10 +348,10 @@ fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<
 }
 
 /// Compares the candidates on validation rows; their scores and the place of the best.
-fn compare(context: &Context, set: Set) -> Result<(Vec<Candidate>, usize)> {
+fn compare(context: &Context, set: Set, candidates: Vec<(String, Recipe)>) -> Result<(Vec<Candidate>, usize)> {
     let data = context.data(set, context.seed)?;
     let mut found: Vec<Candidate> = Vec::new();
-    for (name, recipe) in candidates(&context.plan, set, context.seed) {
+    for (name, recipe) in candidates {
         let recipe = context.plan.trial(&recipe);
         let inputs = ("candidate", data.fingerprint, recipe.seeded(), &context.plan.prices);
         let validate = |model: Model| {
@@ -319,17 +367,27 @@ fn compare(context: &Context, set: Set) -> Result<(Vec<Candidate>, usize)> {
             }
             Err(other) => return Err(other),
         };
-        context.say(&format!("{}, {}", set.name(), candidate.describe()));
+        context.say(&format!("{}, per cent of validation rows: {}", set.name(), candidate.describe()));
         found.push(candidate);
     }
-    let best = (0..found.len()).rev().max_by(|&a, &b| found[a].validation.total_cmp(&found[b].validation));
-    Ok((found, best.unwrap_or(0)))
+    let best = winner(&found).unwrap_or(0);
+    Ok((found, best))
+}
+
+/// The place of the best candidate; the first of equals.
+fn winner(candidates: &[Candidate]) -> Option<usize> {
+    (0..candidates.len()).rev().max_by(|&a, &b| candidates[a].validation.total_cmp(&candidates[b].validation))
 }
 
 fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
     let plan = &context.plan;
     let mut scores: BTreeMap<Method, Vec<Score>> = BTreeMap::new();
-    let (compared, best) = if with_best { compare(context, set)? } else { (Vec::new(), 0) };
+    let trial = |candidates: fn(&Plan, Set, u64) -> Vec<(String, Recipe)>| match with_best {
+        true => compare(context, set, candidates(plan, set, context.seed)),
+        false => Ok((Vec::new(), 0)),
+    };
+    let (compared, best) = trial(candidates)?;
+    let (supervised_compared, best_supervised) = trial(supervised_candidates)?;
     for seed in seeds(plan, set, context.seed) {
         let data = context.data(set, seed)?;
         let [plain, usual, supervised] = recipes(plan, set, seed);
@@ -343,9 +401,19 @@ fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
         if with_best {
             let recipe = candidates(plan, set, seed).swap_remove(best).1;
             add(BestCodes, on_codes(context, &data, &recipe, BestCodes.name())?);
+            let plain = Plan::with_lambda(&recipe, 0.0);
+            add(BestPlainCodes, on_codes(context, &data, &plain, "the best network's plain codes")?);
+            let recipe = supervised_candidates(plan, set, seed).swap_remove(best_supervised).1;
+            add(BestSupervisedCodes, on_codes(context, &data, &recipe, BestSupervisedCodes.name())?);
         }
     }
-    Ok(Column { set, origin: set.origin(plan.embedded), scores, candidates: compared })
+    Ok(Column {
+        set,
+        origin: set.origin(plan.embedded),
+        scores,
+        candidates: compared,
+        supervised_candidates: supervised_compared,
+    })
 }
 
 /// Trains and measures.
@@ -364,8 +432,8 @@ pub fn run(context: &Context) -> Result<Results> {
 impl Candidate {
     fn describe(&self) -> String {
         match &self.failure {
-            None => format!("{}: {:.2} % of validation rows", self.name, self.validation),
-            Some(why) => format!("{}: out, since {why}", self.name),
+            None => format!("{} {:.2}", self.name, self.validation),
+            Some(why) => format!("{} out, since {why}", self.name),
         }
     }
 }
@@ -383,10 +451,20 @@ impl Column {
         }
     }
 
-    /// The winner among the candidates.
-    fn winner(&self) -> Option<&Candidate> {
-        self.candidates.iter().rev().max_by(|a, b| a.validation.total_cmp(&b.validation))
+    /// What alignment adds, where both rows are there: a sentence.
+    fn gain(&self, aligned: Method, plain: Method, what: &str) -> String {
+        match (self.of(aligned), self.of(plain)) {
+            (Some(aligned), Some(plain)) => format!(" {what} {:+.2} points.", aligned.value - plain.value),
+            _ => String::new(),
+        }
     }
+}
+
+/// Who won a trial, and against whom.
+fn told(what: &str, candidates: &[Candidate]) -> String {
+    let Some(best) = winner(candidates) else { return String::new() };
+    let all: Vec<String> = candidates.iter().map(Candidate::describe).collect();
+    format!(" {what}: {} (per cent of validation rows after the shorter training: {}).", candidates[best].name, all.join("; "))
 }
 
 impl report::Results for Results {
@@ -407,8 +485,8 @@ impl report::Results for Results {
         let drawn = self.columns.iter().map(draw).collect::<Result<Vec<_>>>()?;
         let titled = |(column, figure)| {
             let column: &Column = column;
-            // Up to the first colon or semicolon the origin fits a title.
-            let origin = column.origin.split([':', ';']).next().unwrap_or_default();
+            // Up to the first colon the origin fits a title.
+            let origin = column.origin.split(':').next().unwrap_or_default();
             (format!("{} ({origin})", column.set.name()), figure)
         };
         let titled: Vec<(String, &Figure)> = self.columns.iter().zip(&drawn).map(titled).collect();
@@ -430,26 +508,16 @@ impl report::Results for Results {
             let spread =
                 if seeds > 1 { format!("; mean ± standard deviation of {seeds} seeds") } else { String::new() };
             let mut text = format!("**{}**: {}{spread}.", column.set.name(), column.origin);
-            if let (Some(aligned), Some(plain)) = (column.of(Codes), column.of(PlainCodes)) {
-                let gain = aligned.value - plain.value;
-                text += &format!(
-                    " Alignment changes the accuracy of codes by {gain:+.2} points (cSVM less plain AE codes)."
-                );
-            }
+            text += &column.gain(Codes, PlainCodes, "What alignment adds to codes in the paper's setting:");
+            text += &column.gain(BestCodes, BestPlainCodes, "In the best setting of the trial:");
             let ranked = |method: Method| {
                 let (paper, ours) = (method.paper(column.set)?, column.of(method)?.value);
                 Some(Ranked { name: method.name(), paper, ours })
             };
             let ranked: Vec<Ranked> = Method::ALL.into_iter().filter_map(ranked).collect();
             text += &format!(" {}", order(&ranked, true));
-            if let Some(winner) = column.winner() {
-                let all: Vec<String> = column.candidates.iter().map(Candidate::describe).collect();
-                text += &format!(
-                    " Best on validation: {} (candidates after the shorter training: {}).",
-                    winner.name,
-                    all.join("; ")
-                );
-            }
+            text += &told("Best in the trial", &column.candidates);
+            text += &told("Best with labels", &column.supervised_candidates);
             table.note(text);
         }
         if !self.orders.is_empty() {
@@ -457,7 +525,7 @@ impl report::Results for Results {
                 Set::Cloud([a, b, c]) => format!("{a}, {b}, {c}"),
                 other => other.name().to_owned(),
             };
-            let methods: Vec<Method> = Method::ALL.into_iter().filter(|&m| m != BestCodes).collect();
+            let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| m.everywhere()).collect();
             let names = methods.iter().map(|m| m.name());
             let head: Vec<&str> = ["images to train, validate, test"].into_iter().chain(names).collect();
             let mut other = Table::new("", &head);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dkae::Error;
 use dkae::data::prepare::Preparation;
 use dkae::kernel::{KernelSpec, Prior};
-use dkae::net::Model;
+use dkae::net::{Activation, Model};
 use dkae::progress::Progress;
 use dkae::recipe::{FittedKernel, RawRows, Recipe, Source};
 use dkae::train::{Losses, Observer, Rows, evaluate};
@@ -240,8 +240,12 @@ pub fn describe(set: Set, recipe: &Recipe) -> String {
         dkae::train::Noise::Mask(share) => format!(", {share} of the inputs masked"),
         dkae::train::Noise::Gauss(deviation) => format!(", Gaussian noise of {deviation}"),
     };
+    let units = match (train.hidden, train.code) {
+        (Activation::Relu, Activation::Linear) => String::new(),
+        (hidden, code) => format!(", {hidden} units and {code} code"),
+    };
     format!(
-        "{}{order}: d-{}, lambda {}, {kernel}{noise}, {} steps, seed {}",
+        "{}{order}: d-{}, lambda {}, {kernel}{units}{noise}, {} steps, seed {}",
         set.name(),
         layers.join("-"),
         train.lambda,

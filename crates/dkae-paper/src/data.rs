@@ -66,7 +66,7 @@ impl Set {
             Set::Mnist | Set::FiveSix if embedded => "embedded sample of the paper's set",
             Set::Mnist | Set::FiveSix | Set::Cifar => "the paper's own set",
             Set::Cloud(_) => "stand-in: MISR pixels over the Arctic, 8 features, same protocol",
-            Set::Reuters => "same corpus, labels and recipe; other and fewer articles",
+            Set::Reuters => "fewer, other articles of its corpus: same labels and recipe",
         }
     }
 

@@ -47,7 +47,7 @@ pub fn distinct(jobs: Vec<Job>) -> Vec<Job> {
 /// Seconds per step in each phase, pretraining first, of a network on rows of a width.
 fn measure(trainer: &Trainer, width: usize) -> Result<Vec<f64>> {
     let x = Array2::from_shape_fn((BATCH, width), |(i, j)| ((i * 31 + j * 17) % 97) as f32 / 97.0);
-    let trainer = Trainer { pretrain: Length::Steps(STEPS), steps: Length::Steps(STEPS), ..trainer.clone() };
+    let trainer = Trainer { pretrain: Some(Length::Steps(STEPS)), steps: Length::Steps(STEPS), ..trainer.clone() };
     let mut times: Vec<Vec<f64>> = Vec::new();
     let mut last = Instant::now();
     let mut observer = |event: &Event| {
@@ -81,7 +81,8 @@ pub fn seconds(plan: &Plan, jobs: &[Job]) -> Result<f64> {
         };
         let steps = |length: Length| length.steps(rows, BATCH) as f64;
         if let Some((fine, layers)) = times.split_last() {
-            total += steps(recipe.train.steps) * fine + steps(recipe.train.pretrain) * layers.iter().sum::<f64>();
+            let pretrain = recipe.train.pretrain.map_or(0.0, steps);
+            total += steps(recipe.train.steps) * fine + pretrain * layers.iter().sum::<f64>();
         }
     }
     Ok(total)

@@ -97,7 +97,7 @@ impl Experiment {
             Experiment::Kpca => "Distance to the prior of kernel PCA against its components, and of dkAE",
             Experiment::Classify => "Accuracy of support vector machines on rows and on codes",
             Experiment::Visualise => "Test digits in two dimensions by five methods",
-            Experiment::Denoise => "Noisy digits, cleaned by six methods",
+            Experiment::Denoise => "Noisy digits, cleaned by several methods",
             Experiment::Walk => "Walks between centroids of codes, decoded",
         }
     }

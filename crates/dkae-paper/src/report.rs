@@ -74,6 +74,27 @@ pub fn printed(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".into(), |v| format!("{v:.decimals$}"))
 }
 
+/// What a method scored, beside the paper's number where it prints one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Scored {
+    /// The method.
+    pub method: &'static str,
+    /// What was measured.
+    pub value: f64,
+    /// What the paper prints.
+    pub paper: Option<f64>,
+}
+
+/// Values with the names of their methods and the paper's numbers.
+pub fn scored(methods: &[(&'static str, Option<f64>)], values: &[f64]) -> Vec<Scored> {
+    methods.iter().zip(values).map(|(&(method, paper), &value)| Scored { method, value, paper }).collect()
+}
+
+/// Those that the paper has too.
+pub fn ranked(scores: &[Scored]) -> Vec<Ranked<'static>> {
+    scores.iter().filter_map(|s| Some(Ranked { name: s.method, paper: s.paper?, ours: s.value })).collect()
+}
+
 /// A method with the paper's score and ours.
 pub struct Ranked<'a> {
     /// Its name.
@@ -110,17 +131,20 @@ pub fn write(context: &Context, out: &Path, name: &str, results: &impl Results, 
     let numbers = serde_json::to_value(results).expect("results are plain data");
     let trainings = context.store.take_log();
     let trained: f64 = trainings.iter().map(|t| t.seconds).sum();
+    let mut settings = serde_json::to_value(&context.plan).expect("settings are plain data");
+    // Every training tells its own; what they have in common is not the whole of any.
+    settings.as_object_mut().map(|plan| plan.remove("trainer"));
     let value = json!({
         "experiment": name,
         "budget": context.plan.budget,
         "seed": context.seed,
-        "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rust": env!("CARGO_PKG_RUST_VERSION") },
+        "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rustc": env!("RUSTC_VERSION") },
         "threads": dkae::math::threads::count(),
         "seconds": seconds,
         "seconds_of_its_trainings": trained,
         "numbers": numbers,
         "trainings": trainings,
-        "settings": context.plan,
+        "settings": settings,
     });
     let figure = results.figure()?;
     figure.save_svg(folder.join(name).with_extension("svg"))?;

@@ -26,11 +26,16 @@ use crate::Result;
 use crate::budget::Plan;
 use crate::context::{Context, Job};
 use crate::data::{Data, Set};
-use crate::report::{self, Ranked, Table, order};
+use crate::report::{self, Scored, Table, order, printed, ranked, scored};
 
 /// The methods and the paper's accuracies in per cent.
-const PAPER: [(&str, f64); 5] =
-    [("KECA", 29.5), ("ISOMAP", 36.8), ("AE+PCA", 30.5), ("DAE+PCA", 31.2), ("dkAE+PCA", 39.6)];
+const METHODS: [(&str, Option<f64>); 5] = [
+    ("KECA", Some(29.5)),
+    ("ISOMAP", Some(36.8)),
+    ("AE+PCA", Some(30.5)),
+    ("DAE+PCA", Some(31.2)),
+    ("dkAE+PCA", Some(39.6)),
+];
 /// Points drawn on a map.
 const POINTS: usize = 1500;
 
@@ -38,7 +43,7 @@ const POINTS: usize = 1500;
 #[derive(Serialize)]
 pub struct Results {
     /// Accuracy of 1-NN on the map of each method, in per cent.
-    pub accuracies: Vec<f64>,
+    pub accuracies: Vec<Scored>,
     /// Test rows on each map.
     #[serde(skip)]
     pub maps: Vec<Array2<f32>>,
@@ -98,7 +103,7 @@ pub fn run(context: &Context) -> Result<Results> {
         shown.push(test);
     }
     let labels = asked.index.iter().map(|&l| l as usize).collect();
-    Ok(Results { accuracies, maps: shown, labels, names: asked.names.clone() })
+    Ok(Results { accuracies: scored(&METHODS, &accuracies), maps: shown, labels, names: asked.names.clone() })
 }
 
 impl report::Results for Results {
@@ -109,12 +114,11 @@ impl report::Results for Results {
             settings.draw(map.slice(s![..count, ..]), &self.labels[..count], &self.names)
         };
         let drawn = self.maps.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
-        let titles: Vec<String> =
-            PAPER.iter().zip(&self.accuracies).map(|((name, _), a)| format!("{name}: 1-NN {a:.1} %")).collect();
-        let dot = |value| Some(Dot { value, spread: 0.0 });
-        let line =
-            |(&(name, paper), &ours): (&(&'static str, f64), &f64)| Line { name, values: vec![dot(ours), dot(paper)] };
-        let lines: Vec<Line> = PAPER.iter().zip(&self.accuracies).map(line).collect();
+        let title = |s: &Scored| format!("{}: 1-NN {:.1} %", s.method, s.value);
+        let titles: Vec<String> = self.accuracies.iter().map(title).collect();
+        let dot = |value| Dot { value, spread: 0.0 };
+        let line = |s: &Scored| Line { name: s.method, values: vec![Some(dot(s.value)), s.paper.map(dot)] };
+        let lines: Vec<Line> = self.accuracies.iter().map(line).collect();
         let kinds = vec!["dkae".into(), "paper".into()];
         let scores = Dots { width: 330.0, label: "1-NN accuracy, %".into(), kinds, ..Dots::default() }.draw(&lines)?;
         let mut parts: Vec<Part> = titles.iter().zip(&drawn).map(|(title, figure)| Part { title, figure }).collect();
@@ -126,12 +130,10 @@ impl report::Results for Results {
     fn table(&self) -> Table {
         let title = "7. `visualise`: 1-NN accuracy on 2-D maps of the test part in per cent (figure 6, table 3), MNIST";
         let mut table = Table::new(title, &["method", "dkae", "paper"]);
-        for ((name, paper), ours) in PAPER.iter().zip(&self.accuracies) {
-            table.row([name.to_string(), format!("{ours:.1}"), format!("{paper:.1}")]);
+        for Scored { method, value, paper } in &self.accuracies {
+            table.row([method.to_string(), format!("{value:.1}"), printed(*paper, 1)]);
         }
-        let ranked: Vec<Ranked> =
-            PAPER.iter().zip(&self.accuracies).map(|(&(name, paper), &ours)| Ranked { name, paper, ours }).collect();
-        table.note(order(&ranked, true));
+        table.note(order(&ranked(&self.accuracies), true));
         table.note("Maps are fitted on the training rows; test rows look for their nearest training row on the map.");
         table
     }

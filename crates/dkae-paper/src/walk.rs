@@ -104,14 +104,20 @@ impl Results {
     fn caption(&self, (a, b): (usize, usize)) -> String {
         format!("{} to {}", self.clusters[a].class, self.clusters[b].class)
     }
+
+    /// With the shares that the two digits have in their clusters.
+    fn full_caption(&self, (a, b): (usize, usize)) -> String {
+        let about = |c: &Cluster| format!("{} ({:.0} %)", c.class, 100.0 * c.share);
+        format!("{} to {}", about(&self.clusters[a]), about(&self.clusters[b]))
+    }
 }
 
 impl report::Results for Results {
     fn figure(&self) -> Result<Figure> {
-        let captions: Vec<String> = self.pairs.iter().map(|&pair| self.caption(pair)).collect();
+        let captions: Vec<String> = self.pairs.iter().map(|&pair| self.full_caption(pair)).collect();
         let rows: Vec<Row> =
             captions.iter().zip(&self.walks).map(|(caption, walk)| Row { caption, pictures: walk.view() }).collect();
-        let title = "Straight walks between k-means centroids of codes, decoded".into();
+        let title = "Walks between centroids of codes, named by the digit most frequent in each cluster".into();
         Ok(Grid { title, ..Grid::default() }.draw(&rows)?)
     }
 

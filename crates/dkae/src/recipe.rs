@@ -430,7 +430,7 @@ mod tests {
             kernel: KernelSpec::Pck(Pck { restarts: 2, max_components: 3, ..Pck::default() }),
             train: Trainer {
                 layers: vec![4, 2],
-                pretrain: Length::Steps(3),
+                pretrain: Some(Length::Steps(3)),
                 steps: Length::Steps(6),
                 ..Trainer::default()
             },

@@ -25,7 +25,7 @@ fn trained(clip: Option<f32>) -> Autoencoder {
         tied: false,
         lambda: 0.0,
         batch: Some(ROWS),
-        pretrain: Length::Steps(0),
+        pretrain: Some(Length::Steps(0)),
         steps: Length::Steps(1),
         rate: Some(RATE),
         schedule: Schedule::Constant,

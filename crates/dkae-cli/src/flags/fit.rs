@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dkae::data::scale::Scale;
-use dkae::net::Activation;
+use dkae::net::{Activation, Init};
 use dkae::train::{Batches, Length, Noise, Schedule};
 
 use super::Reading;
@@ -178,7 +178,11 @@ pub struct TrainingFlags {
     /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 6000]
     #[arg(long, value_name = "N")]
     pub steps: Option<Length>,
-    /// Steps of pretraining for each layer, likewise [default: 300]
+    /// How weights start: mirrored (as a linear autoencoder of the leading principal components) or glorot (at random)
+    /// [default: mirrored; sigmoid and tanh units always start at random]
+    #[arg(long, value_name = "KIND")]
+    pub init: Option<Init>,
+    /// Steps of pretraining for each layer, likewise [default: none where weights start mirrored, else 300]
     #[arg(long, value_name = "N")]
     pub pretrain: Option<Length>,
     /// Rows in a batch [default: 200, or all when there are fewer]

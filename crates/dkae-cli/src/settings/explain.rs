@@ -92,7 +92,7 @@ fn value(found: &str) -> String {
 }
 
 /// A value for every key: its table, the key, the value as TOML has it.
-const EXAMPLES: [(&str, &str, &str); 53] = [
+const EXAMPLES: [(&str, &str, &str); 54] = [
     ("", "seed", "7"),
     ("", "take", "20000"),
     ("", "split", "[0.7, 0.15, 0.15]"),
@@ -124,6 +124,7 @@ const EXAMPLES: [(&str, &str, &str); 53] = [
     ("train", "lambda", "0.1"),
     ("train", "batch", "200"),
     ("train", "batches", "\"permutation\""),
+    ("train", "init", "\"mirrored\""),
     ("train", "pretrain", "300"),
     ("train", "steps", "6000"),
     ("train", "rate", "0.001"),

@@ -24,7 +24,7 @@ fn quick() -> Recipe {
         hidden: Activation::Tanh,
         code: Activation::Linear,
         steps: Length::Steps(20),
-        pretrain: Length::Steps(5),
+        pretrain: Some(Length::Steps(5)),
         ..Trainer::default()
     };
     Recipe { kernel: KernelSpec::Cosine, train, ..Recipe::default() }
@@ -225,7 +225,7 @@ fn captions_are_true_of_the_data() {
     let whole = text(&table(), Recipe { split: [1.0, 0.0, 0.0], ..quick() });
     assert!(!whole.contains("held-out") && whole.contains("The training rows farthest"));
     assert!(!whole.contains("dashed") && whole.contains("no validation rows"));
-    let together = text(&table(), train(|train| train.pretrain = Length::Steps(0)));
+    let together = text(&table(), train(|train| train.pretrain = Some(Length::Steps(0))));
     assert!(!together.contains("by itself, then") && together.contains("trained together from the start"));
     let plain = text(&table(), train(|train| train.lambda = 0.0));
     assert!(plain.contains("not aligned with a kernel") && !plain.contains("L_c is the distance"));

@@ -13,7 +13,8 @@ use csv::{ByteRecord, ReaderBuilder};
 
 use super::input::{Input, MARK, read_error};
 use super::label_column::FindLayout;
-use super::read::{Column, Format, Layout, ReadOptions, read_as};
+use super::columns::{Column, Layout};
+use super::read::{Format, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};
 use crate::{Error, Result};

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod atomic;
 pub mod cifar;
+mod columns;
 pub mod csv;
 pub mod idx;
 mod input;

@@ -58,6 +58,19 @@ impl Cholesky {
 
     /// Replaces the columns of `b` by the solutions of `A x = b`.
     pub fn solve(&self, mut b: ArrayViewMut2<f64>) {
+        self.forward(b.view_mut());
+        for (k, inverse) in self.inverses.iter().enumerate().rev() {
+            let (first, end) = (k * BLOCK, k * BLOCK + inverse.nrows());
+            let (mut mine, done) = b.view_mut().split_at(Axis(0), end);
+            let mut mine = mine.slice_mut(s![first.., ..]);
+            gemm::product(-1.0, self.l.slice(s![end.., first..end]).t(), done.view(), 1.0, mine.view_mut());
+            let copy = mine.to_owned();
+            gemm::product(1.0, inverse.t(), copy.view(), 0.0, mine);
+        }
+    }
+
+    /// Replaces the columns of `b` by the solutions of `L x = b`.
+    pub fn forward(&self, mut b: ArrayViewMut2<f64>) {
         let n = self.l.nrows();
         assert_eq!(b.nrows(), n, "rows of the right-hand side");
         for (k, inverse) in self.inverses.iter().enumerate() {
@@ -67,14 +80,6 @@ impl Cholesky {
             gemm::product(-1.0, self.l.slice(s![first..end, ..first]), done.view(), 1.0, mine.view_mut());
             let copy = mine.to_owned();
             gemm::product(1.0, inverse.view(), copy.view(), 0.0, mine);
-        }
-        for (k, inverse) in self.inverses.iter().enumerate().rev() {
-            let (first, end) = (k * BLOCK, k * BLOCK + inverse.nrows());
-            let (mut mine, done) = b.view_mut().split_at(Axis(0), end);
-            let mut mine = mine.slice_mut(s![first.., ..]);
-            gemm::product(-1.0, self.l.slice(s![end.., first..end]).t(), done.view(), 1.0, mine.view_mut());
-            let copy = mine.to_owned();
-            gemm::product(1.0, inverse.t(), copy.view(), 0.0, mine);
         }
     }
 

@@ -326,7 +326,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     fn trainer() -> Trainer {
-        Trainer { layers: vec![5, 3], pretrain: Length::Steps(4), steps: Length::Steps(12), ..Trainer::default() }
+        Trainer { layers: vec![5, 3], pretrain: Some(Length::Steps(4)), steps: Length::Steps(12), ..Trainer::default() }
     }
 
     fn x() -> Array2<f32> {

@@ -13,7 +13,7 @@ use super::schedule::Length;
 use super::step::{Losses, Workspace};
 use super::trainer::{Rows, Trainer};
 use crate::math::threads;
-use crate::net::{Architecture, Autoencoder, Layer, Record};
+use crate::net::{Autoencoder, Layer, Record};
 use crate::{Error, Result};
 
 /// Where a run stands: everything the next step depends on, and what will be in the model file.
@@ -39,6 +39,10 @@ pub(super) struct Run<'a> {
     pub trainer: &'a Trainer,
     /// Rows in a batch.
     pub batch: usize,
+    /// Length of pretraining, for each layer.
+    pub pretrain: Length,
+    /// The peak rate.
+    pub rate: f64,
     pub train: Rows<'a>,
     pub validation: Option<Rows<'a>>,
 }
@@ -94,7 +98,7 @@ impl Run<'_> {
     fn phase(&self, phase: usize, layers: usize) -> (Phase, u64) {
         let steps = |length: Length| length.steps(self.train.x.nrows(), self.batch);
         if phase < layers {
-            (Phase::Pretrain { layer: phase, of: layers }, steps(self.trainer.pretrain))
+            (Phase::Pretrain { layer: phase, of: layers }, steps(self.pretrain))
         } else {
             (Phase::FineTune, steps(self.trainer.steps))
         }
@@ -119,7 +123,7 @@ impl Run<'_> {
                 }
                 other => other,
             })?;
-        let rate = self.rate(&state.net) * self.trainer.schedule.factor(state.step, steps);
+        let rate = self.rate * self.trainer.schedule.factor(state.step, steps);
         let gradients = &workspace.gradients()[levels.clone()];
         let shrink = self.trainer.clip.map_or(1.0, |clip| (clip / norm(gradients)).min(1.0));
         state.adam.step(
@@ -130,10 +134,6 @@ impl Run<'_> {
             f64::from(self.trainer.weight_decay),
         );
         Ok(losses)
-    }
-
-    fn rate(&self, net: &Autoencoder) -> f64 {
-        self.trainer.rate.unwrap_or_else(|| default_rate(net.architecture()))
     }
 
     /// Keeps about 200 records of the training losses per phase, and one wherever the validation rows are looked at.
@@ -204,14 +204,6 @@ impl Run<'_> {
         }
         Ok(false)
     }
-}
-
-/// The peak rate when none is given: 2 / the widest layer, at most 0.005. Adam moves every weight by about the rate, so a
-/// unit's input moves by the rate times the number of its inputs: wide layers want small rates. What
-/// was tried is in docs/results.md.
-fn default_rate(architecture: &Architecture) -> f64 {
-    let widest = architecture.layers.iter().max().copied().unwrap_or(1);
-    (2.0 / widest as f64).min(5e-3)
 }
 
 /// The levels that a phase trains between, which are also the numbers of its layers.

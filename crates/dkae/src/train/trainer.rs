@@ -1,6 +1,6 @@
 //! The trainer: settings, and the run from random weights to a fitted model.
 //!
-//! First each layer by itself, from the input up: a small autoencoder that reconstructs the output of the layers below,
+//! Weights start mirrored ([`Init`]), or at random; then, unless they are mirrored, each layer by itself, from the input up: a small autoencoder that reconstructs the output of the layers below,
 //! which stay as they are; the last one, the code layer, already under the whole loss. Then all layers together. The
 //! weights kept are those with the best total loss on the validation rows, when there are any.
 
@@ -16,7 +16,7 @@ use super::schedule::{Length, Schedule};
 use super::short;
 use crate::data::Shape;
 use crate::kernel::Prior;
-use crate::net::{About, Activation, Architecture, Autoencoder, Model, check_widths};
+use crate::net::{About, Activation, Architecture, Autoencoder, Init, Model, check_widths};
 use crate::{Error, Result};
 
 /// The paper's network.
@@ -50,8 +50,10 @@ pub struct Trainer {
     pub batch: Option<usize>,
     /// How batches are drawn. Default every row once per pass.
     pub batches: Batches,
-    /// Steps of pretraining for each layer. Default 300.
-    pub pretrain: Length,
+    /// How weights start. Default mirrored: as a linear autoencoder of the leading principal components.
+    pub init: Init,
+    /// Steps of pretraining for each layer. By default none where weights start mirrored, else 300.
+    pub pretrain: Option<Length>,
     /// Steps of fine-tuning. Default 6000.
     pub steps: Length,
     /// Peak learning rate of Adam; by default chosen from the widths of the layers.
@@ -87,7 +89,8 @@ impl Default for Trainer {
             lambda: 0.1,
             batch: None,
             batches: Batches::Permutation,
-            pretrain: Length::Steps(300),
+            init: Init::Mirrored,
+            pretrain: None,
             steps: Length::Steps(6000),
             rate: None,
             schedule: Schedule::Cosine,
@@ -120,7 +123,8 @@ impl Trainer {
             hidden: Activation::Sigmoid,
             code: Activation::Sigmoid,
             batches: Batches::Independent,
-            pretrain: Length::PaperEpochs(30),
+            init: Init::Glorot,
+            pretrain: Some(Length::PaperEpochs(30)),
             steps: Length::PaperEpochs(100),
             rate: Some(1e-3),
             schedule: Schedule::Constant,
@@ -193,9 +197,15 @@ impl Trainer {
             return Err(Error::setting("batch", message));
         }
         let fingerprint = Fingerprint::of(self, train, validation);
+        let pretrain = self.pretrain_for(&architecture);
+        let rate = self.rate.unwrap_or_else(|| self.rate_for(&architecture));
         let (net, phase) = match start {
             Some(net) => (net.clone(), net.layers().len()),
-            None => (Autoencoder::new(architecture, self.seed)?, 0),
+            None if pretrain.steps(train.x.nrows(), batch) == 0 => {
+                let layers = architecture.layers.len();
+                (self.init.network(architecture, train.x, self.seed)?, layers)
+            }
+            None => (self.init.network(architecture, train.x, self.seed)?, 0),
         };
         let mut state = State {
             phase,
@@ -213,6 +223,8 @@ impl Trainer {
         let stopped = Run {
             trainer: self,
             batch,
+            pretrain,
+            rate,
             train: train.first(usize::MAX),
             validation: validation.as_ref().map(|v| v.first(self.validation_rows)),
         }
@@ -259,6 +271,20 @@ impl Trainer {
         };
         architecture.check()?;
         Ok(architecture)
+    }
+
+    /// The length of pretraining of a network, for each layer.
+    pub fn pretrain_for(&self, architecture: &Architecture) -> Length {
+        self.pretrain.unwrap_or(Length::Steps(if self.init.is_mirrored(architecture) { 0 } else { 300 }))
+    }
+
+    /// The peak rate when none is given: 4 / the widest layer, half of that where weights start at random, at most 0.005. Adam
+    /// moves every weight by about the rate, so a unit's input moves by the rate times the number of its inputs: wide layers
+    /// want small rates. What was tried is in docs/results.md.
+    fn rate_for(&self, architecture: &Architecture) -> f64 {
+        let widest = architecture.layers.iter().max().copied().unwrap_or(1);
+        let most = if self.init.is_mirrored(architecture) { 4.0 } else { 2.0 };
+        (most / widest as f64).min(5e-3)
     }
 
     /// All that can be wrong with the settings by themselves, before there are rows.
@@ -365,7 +391,7 @@ mod tests {
         Trainer {
             layers: vec![16, 8],
             batch: Some(30),
-            pretrain: Length::Steps(50),
+            pretrain: Some(Length::Steps(50)),
             steps: Length::Steps(300),
             validate_every: 50,
             ..Trainer::default()
@@ -493,7 +519,7 @@ mod tests {
         let (x, classes) = rows(60);
         let p = Ideal::new(&classes);
         let output = |x: &Array2<f32>| {
-            let trainer = Trainer { steps: Length::Steps(1), pretrain: Length::Steps(1), ..small() };
+            let trainer = Trainer { steps: Length::Steps(1), pretrain: Some(Length::Steps(1)), ..small() };
             trainer.fit(x.view(), &p, &mut ()).unwrap().net().architecture().output
         };
         assert_eq!(output(&x), Activation::Sigmoid);
