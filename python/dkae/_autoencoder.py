@@ -57,17 +57,18 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     kernel_params : dict, default=None
         Parameters of a kernel with a name. "pck": those of `PCK`. "rbf": one of ``gamma``, ``sigma``,
         ``median_fraction`` (of the median distance; 0.15 by default). "poly": ``degree``, ``gamma``, ``coef0``.
-    max_steps : int, default=6000
+    max_steps : int, default=3000
         Steps of training of the whole network, one batch each.
     init : {"mirrored", "glorot"}, default="mirrored"
         How weights start: as a linear autoencoder of the leading principal components, or at random. Sigmoid and tanh
-        units always start at random.
+        units, and layers of many thousand units, start at random in any case.
     pretrain_steps : int, default=None
-        Steps of training of each layer by itself, before that; None means none where weights start mirrored, else 300.
+        Steps of training of each layer by itself, before all train together; None means none where weights start
+        mirrored, else 300.
     batch_size : int, default=None
         Rows in a batch; None means 200, or all when there are fewer.
     learning_rate : float, default=None
-        Peak rate of Adam; None means by the widths of the layers.
+        Peak rate of Adam; None means by the widths of the layers and how weights start.
     weight_decay : float, default=0.15
         Decay of the weights, per step and unit of the rate.
     activation, code_activation : {"relu", "linear", "sigmoid", "tanh"}, default="relu" and "linear"
@@ -158,7 +159,7 @@ class DKAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
         lam: float = 0.1,
         kernel: Any = "pck",
         kernel_params: Mapping[str, Any] | None = None,
-        max_steps: int = 6000,
+        max_steps: int = 3000,
         init: str = "mirrored",
         pretrain_steps: int | None = None,
         batch_size: int | None = None,

@@ -116,12 +116,13 @@ def parameters_of(model: _core.Model) -> dict[str, Any]:
         ("code_activation", "code"),
         ("output_activation", "output"),
         ("tied", "tied"),
-        ("init", "init"),
         ("patience", "patience"),
         ("random_state", "seed"),
     ):
         if theirs in train:
             parameters[ours] = train[theirs]
+    # Files from before there was a choice.
+    parameters["init"] = train.get("init", "glorot")
     for ours, theirs in (("lam", "lambda"), ("weight_decay", "weight-decay")):
         if theirs in train:
             parameters[ours] = _shortest(train[theirs])

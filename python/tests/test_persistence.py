@@ -141,6 +141,8 @@ def test_a_file_tells_the_pck_that_was_brought_along(tmp_path, blobs, small):
         {"kernel": "linear", "learning_rate": 0.003, "weight_decay": 0.07, "lam": 0.3, "validation_fraction": 0.3},
         {"kernel": "linear", "patience": 3, "validation_fraction": 0.2, "batch_size": 11, "max_steps": 12},
         {"kernel": "linear", "pretrain_steps": 0, "random_state": 99},
+        {"kernel": "linear", "pretrain_steps": None, "init": "glorot"},
+        {"kernel": "linear", "pretrain_steps": None, "activation": "relu"},
         {"kernel": "linear", "activation": "tanh", "code_activation": "sigmoid", "output_activation": "linear"},
         {"kernel": "linear", "tied": False, "noise": "mask:0.15", "scale": "unit-all"},
     ],

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use dkae::kernel::Pck;
+use dkae::net::Init;
 use dkae::train::{Event, Length, Phase, Trainer};
 use ndarray::Axis;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,7 @@ pub fn work(settings: Settings, turns: Turns) -> Result<()> {
         let kernel_seconds = begin.elapsed().as_secs_f64();
         let trainer = Trainer {
             layers: settings.layers.clone(),
+            init: Init::Glorot,
             pretrain: Some(Length::Steps(settings.pretrain)),
             steps: Length::Steps(settings.steps),
             seed: SEED,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use dkae::Error;
 use dkae::data::read::{Format, ReadOptions, detect_format};
+use dkae::net::{Activation, Init};
 
 use crate::flags::{Command, Fit};
 use crate::inspect::name;
@@ -144,6 +145,11 @@ pub fn refuse_fit(flags: &Fit, settings: &Settings) -> Result<()> {
     }
     if let (true, Some(flag)) = (recipe.split_by.is_none() && recipe.split[1] == 0.0, given(&VALIDATION)) {
         return Err(Error::setting(flag, "has no effect without validation rows, and split leaves none").into());
+    }
+    let bent = |activation| matches!(activation, Activation::Sigmoid | Activation::Tanh);
+    let (train, init) = (&recipe.train, given(&["init"]).is_some());
+    if init && train.init == Init::Mirrored && (bent(train.hidden) || bent(train.code)) {
+        return Err(Error::setting("init", "mirrored has no effect: sigmoid and tanh units start at random").into());
     }
     refuse_reading(&settings.data, &flags.data)
 }

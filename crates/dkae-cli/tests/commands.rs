@@ -310,6 +310,7 @@ fn the_papers_choices_go_by_one_name_and_flags_go_before_them() {
         ("code", "sigmoid"),
         ("batches", "independent"),
         ("schedule", "constant"),
+        ("init", "glorot"),
         ("pretrain", "30 paper-epochs"),
         ("steps", "100 paper-epochs"),
     ] {

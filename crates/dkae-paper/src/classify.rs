@@ -14,7 +14,7 @@
 //!
 //! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
 //! end. The trial compares candidates at a shorter training, on validation rows alone and for the first seed; its winner
-//! is then trained like all others.
+//! is then trained like all others. Weights start as in the paper, at random and pretrained, but for two of the candidates.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use dkae::baseline::svm::{KernelSvm, LinearSvm, LinearSvmModel};
 use dkae::kernel::{Kernel, KernelSpec, Pck, Rbf, Sum, Width};
 use dkae::method::Classify;
 use dkae::metrics::accuracy;
-use dkae::net::{Activation, Model};
+use dkae::net::{Activation, Init, Model};
 use dkae::progress::Progress;
 use dkae::recipe::Recipe;
 use dkae::train::{Noise, Trainer};
@@ -58,17 +58,8 @@ pub enum Method {
 use Method::*;
 
 impl Method {
-    const ALL: [Method; 9] = [
-        Svm,
-        KernelPck,
-        KernelRbf,
-        PlainCodes,
-        Codes,
-        BestCodes,
-        BestPlainCodes,
-        SupervisedCodes,
-        BestSupervisedCodes,
-    ];
+    const ALL: [Method; 9] =
+        [Svm, KernelPck, KernelRbf, PlainCodes, Codes, BestCodes, BestPlainCodes, SupervisedCodes, BestSupervisedCodes];
 
     /// Whether it is measured in the other orders of CLOUD too, where there is no trial.
     fn everywhere(self) -> bool {
@@ -180,7 +171,7 @@ fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
     [Plan::with_lambda(&usual, 0.0), usual.clone(), Recipe { kernel: KernelSpec::Ideal, ..usual }]
 }
 
-/// Deviation of the noise on the inputs that is tried; pixels are in [0, 1].
+/// Deviation of the Gaussian noise on the inputs that is tried, in the units of the scaled rows.
 const NOISE: f32 = 0.3;
 
 /// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units, noise.
@@ -203,11 +194,17 @@ fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
         ("RBF of 0.6 of the median distance".into(), with(&rbf, same())),
         (format!("PCK of {rows} rows + RBF"), with(&both, same())),
         ("RBF, relu code".into(), with(&rbf, relu(0.1))),
+        ("RBF, relu code, mirrored start".into(), with(&rbf, mirrored(relu(0.1)))),
         ("RBF, relu code, lambda 0.5".into(), with(&rbf, relu(0.5))),
-        ("RBF, relu code, lambda 0.5, noise".into(), with(&rbf, noisy(relu(0.5)))),
-        ("RBF, noise".into(), with(&rbf, noisy(same()))),
+        (format!("RBF, relu code, lambda 0.5, noise of {NOISE}"), with(&rbf, noisy(relu(0.5)))),
+        (format!("RBF, noise of {NOISE}"), with(&rbf, noisy(same()))),
         ("RBF, sigmoid units".into(), with(&rbf, sigmoid())),
     ]
+}
+
+/// The same training from mirrored weights, which need no pretraining.
+fn mirrored(train: Trainer) -> Trainer {
+    Trainer { init: Init::Mirrored, pretrain: None, ..train }
 }
 
 /// What is tried for the best codes that know the labels.
@@ -218,9 +215,10 @@ fn supervised_candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recip
     let noise = Noise::Gauss(NOISE);
     vec![
         ("the paper's: lambda 0.1".into(), usual.clone()),
-        ("noise".into(), with(Trainer { noise, ..same() })),
-        ("noise, lambda 0.5".into(), with(Trainer { noise, lambda: 0.5, ..same() })),
-        ("noise, relu code".into(), with(Trainer { noise, code: Activation::Relu, ..same() })),
+        (format!("noise of {NOISE}"), with(Trainer { noise, ..same() })),
+        (format!("noise of {NOISE}, lambda 0.5"), with(Trainer { noise, lambda: 0.5, ..same() })),
+        (format!("noise of {NOISE}, mirrored start"), with(mirrored(Trainer { noise, ..same() }))),
+        ("relu code".into(), with(Trainer { code: Activation::Relu, ..same() })),
     ]
 }
 
@@ -233,7 +231,7 @@ pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
         for seed in seeds(plan, set, seed) {
             jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
             let best = candidates(plan, set, seed).pop().into_iter();
-            let best = best.flat_map(|(_, recipe)| [Plan::with_lambda(&recipe, 0.0), recipe]);
+            let best = best.flat_map(|(_, recipe)| [without_prior(plan, set, &recipe), recipe]);
             let supervised = supervised_candidates(plan, set, seed).pop().map(|(_, recipe)| recipe);
             jobs.extend(best.chain(supervised).map(|recipe| Job { set, recipe }));
         }
@@ -242,6 +240,11 @@ pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
         jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
     }
     jobs
+}
+
+/// The same network at lambda 0. With the usual kernel, which it does not use: so it is the same training for every prior.
+fn without_prior(plan: &Plan, set: Set, recipe: &Recipe) -> Recipe {
+    Recipe { kernel: plan.recipe(set, recipe.seed).kernel, ..Plan::with_lambda(recipe, 0.0) }
 }
 
 fn orders(plan: &Plan) -> Vec<Set> {
@@ -401,7 +404,7 @@ fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
         if with_best {
             let recipe = candidates(plan, set, seed).swap_remove(best).1;
             add(BestCodes, on_codes(context, &data, &recipe, BestCodes.name())?);
-            let plain = Plan::with_lambda(&recipe, 0.0);
+            let plain = without_prior(plan, set, &recipe);
             add(BestPlainCodes, on_codes(context, &data, &plain, "the best network's plain codes")?);
             let recipe = supervised_candidates(plan, set, seed).swap_remove(best_supervised).1;
             add(BestSupervisedCodes, on_codes(context, &data, &recipe, BestSupervisedCodes.name())?);
@@ -464,7 +467,11 @@ impl Column {
 fn told(what: &str, candidates: &[Candidate]) -> String {
     let Some(best) = winner(candidates) else { return String::new() };
     let all: Vec<String> = candidates.iter().map(Candidate::describe).collect();
-    format!(" {what}: {} (per cent of validation rows after the shorter training: {}).", candidates[best].name, all.join("; "))
+    format!(
+        " {what}: {} (per cent of validation rows after the shorter training: {}).",
+        candidates[best].name,
+        all.join("; ")
+    )
 }
 
 impl report::Results for Results {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use dkae::Error;
 use dkae::data::prepare::Preparation;
 use dkae::kernel::{KernelSpec, Prior};
-use dkae::net::{Activation, Model};
+use dkae::net::{Activation, Init, Model};
 use dkae::progress::Progress;
 use dkae::recipe::{FittedKernel, RawRows, Recipe, Source};
 use dkae::train::{Losses, Observer, Rows, evaluate};
@@ -244,8 +244,9 @@ pub fn describe(set: Set, recipe: &Recipe) -> String {
         (Activation::Relu, Activation::Linear) => String::new(),
         (hidden, code) => format!(", {hidden} units and {code} code"),
     };
+    let start = if train.init == Init::Mirrored { ", mirrored start" } else { "" };
     format!(
-        "{}{order}: d-{}, lambda {}, {kernel}{units}{noise}, {} steps, seed {}",
+        "{}{order}: d-{}, lambda {}, {kernel}{units}{start}{noise}, {} steps, seed {}",
         set.name(),
         layers.join("-"),
         train.lambda,

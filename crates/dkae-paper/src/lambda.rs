@@ -47,7 +47,8 @@ impl report::Results for Results {
         let distances: Vec<f64> = self.points.iter().map(|p| p.code).collect();
         let says = |holds: bool| if holds { "so it is here" } else { "here not at every step" };
         table.note(format!(
-            "The paper's curves: L_r grows with lambda ({}), L_c falls ({}); a change back by less than {:.0} % of the range does not count.",
+            "The paper's curves: L_r grows with lambda ({}), L_c falls ({}); a change back by less than {:.0} % of the range does \
+             not count.",
             says(falls(&errors, SLACK)),
             says(falls(&distances, SLACK)),
             100.0 * SLACK

@@ -82,6 +82,7 @@ pub struct Scored {
     /// What was measured.
     pub value: f64,
     /// What the paper prints.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub paper: Option<f64>,
 }
 

@@ -175,16 +175,16 @@ pub struct TrainingFlags {
     /// Weight of the code loss, from 0 (a plain autoencoder) to 1 [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f32>,
-    /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 6000]
+    /// Steps of fine-tuning, or such as '100 paper-epochs' [default: 3000]
     #[arg(long, value_name = "N")]
     pub steps: Option<Length>,
-    /// How weights start: mirrored (as a linear autoencoder of the leading principal components) or glorot (at random)
-    /// [default: mirrored; sigmoid and tanh units always start at random]
-    #[arg(long, value_name = "KIND")]
-    pub init: Option<Init>,
     /// Steps of pretraining for each layer, likewise [default: none where weights start mirrored, else 300]
     #[arg(long, value_name = "N")]
     pub pretrain: Option<Length>,
+    /// How weights start: mirrored (as a linear autoencoder of the leading principal components) or glorot (at random)
+    /// [default: mirrored; sigmoid and tanh units and layers of many thousand units start at random]
+    #[arg(long, value_name = "KIND")]
+    pub init: Option<Init>,
     /// Rows in a batch [default: 200, or all when there are fewer]
     #[arg(long, value_name = "K")]
     pub batch: Option<usize>,

@@ -126,7 +126,7 @@ const EXAMPLES: [(&str, &str, &str); 54] = [
     ("train", "batches", "\"permutation\""),
     ("train", "init", "\"mirrored\""),
     ("train", "pretrain", "300"),
-    ("train", "steps", "6000"),
+    ("train", "steps", "3000"),
     ("train", "rate", "0.001"),
     ("train", "schedule", "\"cosine\""),
     ("train", "clip", "1.0"),
@@ -215,7 +215,7 @@ mod tests {
             ),
             (
                 "[train]\nsteps = 'many'",
-                "[train] steps: expected a number of steps, or '100 paper-epochs', found 'many'; for example: steps = 6000",
+                "[train] steps: expected a number of steps, or '100 paper-epochs', found 'many'; for example: steps = 3000",
             ),
             (
                 "[kernel.rbf]\nwidth = 'wide'",

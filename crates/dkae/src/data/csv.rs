@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
 
+use super::columns::{Column, Layout};
 use super::input::{Input, MARK, read_error};
 use super::label_column::FindLayout;
-use super::columns::{Column, Layout};
 use super::read::{Format, ReadOptions, read_as};
 use super::rows::{Collector, Interner, Opened, Reader};
 use super::{Shape, Table};

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use super::input::Input;
 use super::columns::{Column, Layout};
+use super::input::Input;
 use super::read::{Format, ReadOptions, detect_format, read_as};
 use super::rows::{Interner, Opened, collect};
 use super::{Labels, csv, npy, zip};

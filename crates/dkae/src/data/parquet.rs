@@ -21,10 +21,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::atomic::AtomicFile;
+use super::columns::Layout;
 use super::csv::as_setting;
 use super::input::Input;
 use super::label_column::FindLayout;
-use super::columns::Layout;
 use super::read::{Format, ReadOptions, read_as};
 use super::rows::{Collector, Opened, Reader, number_label, row_place};
 use super::stream::{RowSink, check_width};

@@ -28,13 +28,21 @@ use serde::{Deserialize, Serialize};
 use super::{Activation, Architecture, Autoencoder, Layer};
 use crate::math::cholesky::Cholesky;
 use crate::math::rng::{Purpose, stream};
-use crate::math::{gemm, threads};
+use crate::math::{eigen, gemm, threads};
 use crate::{Error, Result};
 
-/// Rows that the leading components are found from, evenly spaced.
+/// The most rows that the mean and the leading components are found from, and the most values of these.
 const ROWS: usize = 4000;
-/// Products with the covariance: the components need not be exact, since training moves them.
+const VALUES: usize = 1 << 24;
+/// Making `few` of `many` orthonormal costs `few^2 many`; where that is more, in some layer, weights start at random. Two layers
+/// of 4096 units are within it.
+const MOST_WORK: usize = 1 << 36;
+/// Products with the covariance, of this many more vectors than are wanted: the components need not be exact, since training
+/// moves them.
 const PRODUCTS: usize = 3;
+const SPARE: usize = 32;
+/// Up to this many components are put in their order.
+const ORDERED: usize = 600;
 /// Means of features this near to 0 or 1 are not followed further: their logits would be huge.
 const EDGE: f32 = 0.05;
 
@@ -42,7 +50,8 @@ const EDGE: f32 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {
-    /// As a linear autoencoder of the leading principal components; Glorot's where units are neither rectified nor linear.
+    /// As a linear autoencoder of the leading principal components; Glorot's where units are neither rectified nor linear, and
+    /// in networks of many thousand units a layer.
     Mirrored,
     /// At random (Glorot and Bengio 2010).
     Glorot,
@@ -73,7 +82,15 @@ impl Init {
     /// Whether a network of this shape really starts mirrored.
     pub fn is_mirrored(self, shape: &Architecture) -> bool {
         let straight = |activation| matches!(activation, Activation::Relu | Activation::Linear);
-        self == Init::Mirrored && straight(shape.code) && (shape.layers.len() == 1 || straight(shape.hidden))
+        let affordable = |l: usize| {
+            let (a, b) = (shape.width(l), shape.width(l + 1));
+            a.min(b).saturating_mul(a).saturating_mul(b) <= MOST_WORK
+        };
+        self == Init::Mirrored
+            && straight(shape.code)
+            && (shape.layers.len() == 1 || straight(shape.hidden))
+            && (0..shape.layers.len()).all(affordable)
+            && neck(shape) > 0
     }
 
     /// The weights that training on the rows `x` starts from.
@@ -91,26 +108,46 @@ fn paired(shape: &Architecture, level: usize) -> bool {
     level > 0 && shape.activation(level) == Activation::Relu
 }
 
+/// What a level has room for: as many components as it has units, or pairs.
+fn room(shape: &Architecture, level: usize) -> usize {
+    if paired(shape, level) { shape.width(level) / 2 } else { shape.width(level) }
+}
+
+/// What gets through all levels. A single rectified unit has no other half, and then nothing does.
+fn neck(shape: &Architecture) -> usize {
+    (0..=shape.layers.len()).map(|level| room(shape, level)).min().unwrap_or(0)
+}
+
+/// Evenly spaced rows of `x`, few enough.
+fn some(x: ArrayView2<f32>) -> Array2<f32> {
+    let most = ROWS.min(VALUES / x.ncols().max(1)).max(256);
+    let chosen: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(most).max(1)).collect();
+    x.select(Axis(0), &chosen)
+}
+
 /// Makes all layers mirrored. What an odd width leaves over keeps its random weights.
 fn mirror(net: &mut Autoencoder, x: ArrayView2<f32>, seed: u64) -> Result<()> {
+    let mut centred = some(x);
+    let mean = centred.mean_axis(Axis(0)).ok_or_else(|| Error::Data("there are no rows to start from".into()))?;
+    centred -= &mean;
     let shape = net.architecture().clone();
-    let half = |level: usize| if paired(&shape, level) { shape.width(level) / 2 } else { shape.width(level) };
-    let neck = (0..=shape.layers.len()).map(half).min().unwrap_or(0);
-    if neck == 0 {
-        return Ok(());
-    }
-    let mut q = leading(x, half(1), seed)?;
-    // The components that the narrowest level has room for, as this level sees them: one in each column.
-    let mut seen = if neck == half(1) { Array2::eye(neck) } else { q.dot(&leading(x, neck, seed)?.t()) };
-    bottom(&mut net.layers_mut()[0], &shape, x, &mut q)?;
+    let (neck, room) = (neck(&shape), |level: usize| room(&shape, level));
+    let mut q = leading(centred.view(), room(1), seed)?;
+    // The components that the narrowest level has room for, as the first level sees them: one in each column.
+    let mut seen = if room(1) < shape.input {
+        Array2::from_shape_fn((room(1), neck), |(i, j)| if i == j { 1.0 } else { 0.0 })
+    } else {
+        times(q.view(), leading(centred.view(), neck, seed)?.t())
+    };
+    bottom(&mut net.layers_mut()[0], &shape, mean.view(), centred.view(), &mut q);
     for l in 0..shape.layers.len() {
         if l > 0 {
-            q = if half(l + 1) < half(l) {
-                keeping(seen.view(), half(l + 1), seed, l)?
+            q = if room(l + 1) < room(l) {
+                keeping(seen.view(), room(l + 1), seed, l)?
             } else {
-                orthonormal(half(l + 1), half(l), seed, l)?
+                orthonormal(room(l + 1), room(l), seed, l)?
             };
-            seen = q.dot(&seen);
+            seen = times(q.view(), seen.view());
         }
         fill(&mut net.layers_mut()[l], &shape, l, q.view());
     }
@@ -133,31 +170,34 @@ fn fill(layer: &mut Layer, shape: &Architecture, l: usize, q: ArrayView2<f32>) {
 }
 
 /// The biases of the first layer, and the length of its weights.
-fn bottom(layer: &mut Layer, shape: &Architecture, x: ArrayView2<f32>, q: &mut Array2<f32>) -> Result<()> {
-    let mean = x.mean_axis(Axis(0)).ok_or_else(|| Error::Data("there are no rows to start from".into()))?;
+fn bottom(
+    layer: &mut Layer,
+    shape: &Architecture,
+    mean: ArrayView1<f32>,
+    centred: ArrayView2<f32>,
+    q: &mut Array2<f32>,
+) {
     layer.decoder_bias = if shape.output == Activation::Sigmoid {
         let near = mean.mapv(|m| m.clamp(EDGE, 1.0 - EDGE));
-        *q *= gain(x, near.view());
+        *q *= gain(centred, near.view());
         near.mapv(|m| (m / (1.0 - m)).ln())
     } else {
-        mean.clone()
+        mean.to_owned()
     };
     let shift = q.dot(&mean);
     layer.bias.slice_mut(s![..q.nrows()]).assign(&-&shift);
     if paired(shape, 1) {
         layer.bias.slice_mut(s![q.nrows()..2 * q.nrows()]).assign(&shift);
     }
-    Ok(())
 }
 
 /// What W is longer by at the bottom, so that W^T W makes up for the sigmoid's slope `m (1 - m)` at the means `m`, features
 /// counting by their variance.
-fn gain(x: ArrayView2<f32>, mean: ArrayView1<f32>) -> f32 {
-    let rows = x.nrows().div_ceil(ROWS);
+fn gain(centred: ArrayView2<f32>, mean: ArrayView1<f32>) -> f32 {
     let (mut all, mut passed) = (0.0f64, 0.0f64);
-    for row in x.axis_iter(Axis(0)).step_by(rows) {
+    for row in centred.rows() {
         for (&v, &m) in row.iter().zip(mean) {
-            let square = f64::from(v - m).powi(2);
+            let square = f64::from(v).powi(2);
             all += square;
             passed += square * f64::from(m * (1.0 - m));
         }
@@ -165,30 +205,40 @@ fn gain(x: ArrayView2<f32>, mean: ArrayView1<f32>) -> f32 {
     if passed > 0.0 { (all / passed).sqrt() as f32 } else { 2.0 }
 }
 
-/// Orthonormal rows that span the `m` leading components of `x`, or orthonormal columns where `m` is more than its width.
-fn leading(x: ArrayView2<f32>, m: usize, seed: u64) -> Result<Array2<f32>> {
-    let mut basis = orthonormal(m, x.ncols(), seed, 0)?;
-    if m >= x.ncols() {
-        return Ok(basis);
+/// About the `m` leading components of centred rows, in their order, one in each row; where `m` is at least the width of the rows,
+/// orthonormal columns.
+fn leading(rows: ArrayView2<f32>, m: usize, seed: u64) -> Result<Array2<f32>> {
+    let (n, d) = rows.dim();
+    let variance = rows.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / (n * d).max(1) as f64;
+    if m >= d || variance == 0.0 {
+        return orthonormal(m, d, seed, 0);
     }
-    let some: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(ROWS)).collect();
-    let mut rows = x.select(Axis(0), &some);
-    let mean = rows.mean_axis(Axis(0)).expect("there are rows");
-    rows -= &mean;
-    let variance = rows.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / rows.len() as f64;
-    if variance == 0.0 {
-        return Ok(basis);
-    }
-    let scale = 1.0 / (rows.nrows() as f64 * variance) as f32;
-    let mut scores = Array2::zeros((rows.nrows(), m));
+    // In units in which the variance is 1, whatever those of the data are.
+    let rows = rows.mapv(|v| (f64::from(v) / variance.sqrt()) as f32);
+    let wanted = (m + SPARE).min(d);
+    let mut basis = orthonormal(wanted, d, seed, 0)?;
+    let mut scores = Array2::zeros((n, wanted));
     for _ in 0..PRODUCTS {
         gemm::product(1.0, rows.view(), basis.t(), 0.0, scores.view_mut());
         // What has no variance stays as it was, a little: no row of the basis may vanish.
         let mut next = &basis * 1e-3f32;
-        gemm::product(scale, scores.t(), rows.view(), 1.0, next.view_mut());
+        gemm::product(1.0 / n as f32, scores.t(), rows.view(), 1.0, next.view_mut());
         basis = orthonormal_rows(next.mapv(f64::from))?;
     }
-    Ok(basis)
+    if wanted <= ORDERED {
+        let scores = times(rows.view(), basis.t()).mapv(f64::from);
+        let mut spread = Array2::zeros((wanted, wanted));
+        gemm::product(1.0, scores.t(), scores.view(), 0.0, spread.view_mut());
+        let (_, turn) = eigen::symmetric(spread.view())?;
+        basis = times(turn.mapv(|v| v as f32).t(), basis.view());
+    }
+    Ok(basis.slice(s![..m, ..]).to_owned())
+}
+
+fn times(a: ArrayView2<f32>, b: ArrayView2<f32>) -> Array2<f32> {
+    let mut product = Array2::zeros((a.nrows(), b.ncols()));
+    gemm::product(1.0, a, b, 0.0, product.view_mut());
+    product
 }
 
 /// `rows` orthonormal rows whose span holds the columns of `seen`, and is random otherwise.
@@ -197,7 +247,7 @@ fn keeping(seen: ArrayView2<f32>, rows: usize, seed: u64, layer: usize) -> Resul
     all.slice_mut(s![..seen.ncols(), ..]).assign(&seen.t().mapv(f64::from));
     let kept = orthonormal_rows(all)?;
     // Turned, so that every unit has a share.
-    Ok(orthonormal(rows, rows, seed, layer)?.dot(&kept))
+    Ok(times(orthonormal(rows, rows, seed, layer)?.view(), kept.view()))
 }
 
 /// A random `rows` x `columns` matrix whose columns, or rows where they are fewer, are orthonormal.
@@ -255,7 +305,8 @@ mod tests {
                 let mut net = Init::Mirrored.network(shape, x.view(), 1).unwrap();
                 // What odd widths leave over is random: silence it.
                 for l in 0..layers.len() {
-                    let (odd_in, odd_out) = (l > 0 && layers[l - 1] % 2 == 1, layers[l] % 2 == 1 && l + 1 < layers.len());
+                    let (odd_in, odd_out) =
+                        (l > 0 && layers[l - 1] % 2 == 1, layers[l] % 2 == 1 && l + 1 < layers.len());
                     let layer = &mut net.layers_mut()[l];
                     for w in std::iter::once(&mut layer.weights).chain(&mut layer.decoder_weights) {
                         if odd_in {
@@ -287,16 +338,21 @@ mod tests {
     #[test]
     fn the_leading_components_are_found_and_constant_rows_are_no_obstacle() {
         let x = rows(200, 30, 5);
-        let q = leading(x.view(), 5, 2).unwrap();
         let centred = &x - &x.mean_axis(Axis(0)).unwrap();
+        let q = leading(centred.view(), 5, 2).unwrap();
         let lost = &centred - &centred.dot(&q.t()).dot(&q);
         let share = lost.mapv(|v| v * v).sum() / centred.mapv(|v| v * v).sum();
         assert!(share < 1e-5, "{share}");
         // More than there are: the rest is anything, but orthonormal.
-        let q = leading(x.view(), 12, 2).unwrap();
-        assert!((q.dot(&q.t()) - Array2::<f32>::eye(12)).iter().all(|v| v.abs() < 1e-4));
+        let more = leading(centred.view(), 12, 2).unwrap();
+        assert!((more.dot(&more.t()) - Array2::<f32>::eye(12)).iter().all(|v| v.abs() < 1e-4));
+        let inside = &q - &q.dot(&more.slice(s![..5, ..]).t()).dot(&more.slice(s![..5, ..]));
+        assert!(inside.iter().all(|v| v.abs() < 1e-3), "the first of more are those of fewer");
+        // Whatever the units.
+        for scale in [1e-22, 1e18] {
+            assert!((leading((&centred * scale).view(), 5, 2).unwrap() - &q).iter().all(|v| v.abs() < 1e-3), "{scale}");
+        }
         let constant = Array2::from_elem((20, 30), 0.5);
-        assert!(leading(constant.view(), 5, 2).unwrap().iter().all(|v| v.is_finite()));
         let shape = shape(30, &[10, 4], Activation::Linear, Activation::Sigmoid, true);
         assert!(Init::Mirrored.network(shape, constant.view(), 1).is_ok());
     }
@@ -314,11 +370,29 @@ mod tests {
     #[test]
     fn units_that_cannot_look_linear_start_at_random() {
         let x = rows(50, 6, 3);
-        let sigmoid = Architecture { hidden: Activation::Sigmoid, ..shape(6, &[5, 4], Activation::Linear, Activation::Linear, true) };
+        let sigmoid = Architecture {
+            hidden: Activation::Sigmoid,
+            ..shape(6, &[5, 4], Activation::Linear, Activation::Linear, true)
+        };
         let net = Init::Mirrored.network(sigmoid.clone(), x.view(), 1).unwrap();
         assert_eq!(net, Autoencoder::new(sigmoid, 1).unwrap());
-        // A single unit has no other half, and keeps its random weights.
+        // Neither do layers so wide that it would take long.
+        let at_random = |d, layers: &[usize]| {
+            !Init::Mirrored.is_mirrored(&shape(d, layers, Activation::Linear, Activation::Linear, true))
+        };
+        assert!(at_random(9000, &[9000]) && at_random(50_000, &[8000]) && !at_random(784, &[500, 500, 2000, 2000]));
+        // A single unit has no other half.
         let thin = shape(6, &[1, 1], Activation::Relu, Activation::Linear, true);
-        assert!(Init::Mirrored.network(thin, x.view(), 1).is_ok());
+        assert_eq!(Init::Mirrored.network(thin.clone(), x.view(), 1).unwrap(), Autoencoder::new(thin, 1).unwrap());
+    }
+
+    #[test]
+    fn the_start_has_the_same_bits_with_one_thread_and_many() {
+        let x = rows(400, 60, 30);
+        let run = |count| {
+            let shape = shape(60, &[40, 90, 30], Activation::Linear, Activation::Sigmoid, true);
+            threads::with_count(count, || Init::Mirrored.network(shape, x.view(), 1).unwrap())
+        };
+        assert_eq!(run(1), run(3));
     }
 }

@@ -1,8 +1,9 @@
-//! The trainer: settings, and the run from random weights to a fitted model.
+//! The trainer: settings, and the run from the first weights to a fitted model.
 //!
-//! Weights start mirrored ([`Init`]), or at random; then, unless they are mirrored, each layer by itself, from the input up: a small autoencoder that reconstructs the output of the layers below,
-//! which stay as they are; the last one, the code layer, already under the whole loss. Then all layers together. The
-//! weights kept are those with the best total loss on the validation rows, when there are any.
+//! Weights start mirrored ([`Init`]), or at random and then each layer by itself, from the input up: a small autoencoder
+//! that reconstructs the output of the layers below, which stay as they are; the last one, the code layer, already under
+//! the whole loss. Then all layers together. The weights kept are those with the best total loss on the validation
+//! rows, when there are any.
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,7 @@ pub struct Trainer {
     pub init: Init,
     /// Steps of pretraining for each layer. By default none where weights start mirrored, else 300.
     pub pretrain: Option<Length>,
-    /// Steps of fine-tuning. Default 6000.
+    /// Steps of fine-tuning. Default 3000.
     pub steps: Length,
     /// Peak learning rate of Adam; by default chosen from the widths of the layers.
     pub rate: Option<f64>,
@@ -91,7 +92,7 @@ impl Default for Trainer {
             batches: Batches::Permutation,
             init: Init::Mirrored,
             pretrain: None,
-            steps: Length::Steps(6000),
+            steps: Length::Steps(3000),
             rate: None,
             schedule: Schedule::Cosine,
             clip: None,
@@ -483,6 +484,34 @@ mod tests {
         let narrow = Rows { x: x.slice(s![.., ..5]), prior: Some(&prior) };
         let message = small().fit_from(Some(first.net()), narrow, None, &mut ()).err().unwrap().to_string();
         assert!(message.contains("5 columns") && message.contains("takes 6"), "{message}");
+    }
+
+    #[test]
+    fn only_weights_that_start_at_random_are_pretrained_by_default() {
+        let (x, classes) = rows(60);
+        let prior = Ideal::new(&classes);
+        let phases = |trainer: Trainer| {
+            let mut seen = Vec::new();
+            let trainer = Trainer { pretrain: None, steps: Length::Steps(2), ..trainer };
+            let mut observer = |event: &Event| {
+                if let Event::Phase { phase, steps, .. } = *event {
+                    seen.push((phase, steps));
+                }
+                ControlFlow::Continue(())
+            };
+            trainer.fit(x.view(), &prior, &mut observer).unwrap();
+            seen
+        };
+        let whole = (Phase::FineTune, 2);
+        let layer = |layer| (Phase::Pretrain { layer, of: 2 }, 300);
+        assert_eq!(phases(small()), [whole]);
+        assert_eq!(phases(Trainer { init: Init::Glorot, ..small() }), [layer(0), layer(1), whole]);
+        assert_eq!(phases(Trainer { hidden: Activation::Sigmoid, ..small() }), [layer(0), layer(1), whole]);
+        let shape =
+            |hidden| small().architecture(x.view()).map(|a| Architecture { hidden, layers: vec![2000], ..a }).unwrap();
+        let rate = |trainer: &Trainer, hidden| trainer.rate_for(&shape(hidden));
+        assert_eq!(rate(&small(), Activation::Relu), 2e-3);
+        assert_eq!(rate(&Trainer { init: Init::Glorot, ..small() }, Activation::Relu), 1e-3);
     }
 
     #[test]
