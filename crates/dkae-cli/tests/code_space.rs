@@ -210,7 +210,10 @@ fn classes_are_those_of_the_machine_that_the_library_chooses_on_rows_and_on_code
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     blurred(path, 300);
-    done(path, "fit blurred.csv --label kind --lambda 0 --layers 32,16 --pretrain 50 --steps 200 --seed 3 -o m.dkae");
+    done(
+        path,
+        "fit blurred.csv --label kind --lambda 0 --layers 32,16 --init glorot --pretrain 50 --steps 200 --seed 3 -o m.dkae",
+    );
     let (table, model) = (table(path, "blurred.csv"), Model::load(path.join("m.dkae")).unwrap());
     let labels = table.labels.as_ref().unwrap();
     // A model brings its seed along.

@@ -41,6 +41,8 @@ const MOST_WORK: usize = 1 << 36;
 /// moves them.
 const PRODUCTS: usize = 3;
 const SPARE: usize = 32;
+/// The longest mean row, in root mean squared distances of rows from it.
+const FARTHEST: f64 = 10.0;
 /// Up to this many components are put in their order.
 const ORDERED: usize = 600;
 /// Means of features this near to 0 or 1 are not followed further: their logits would be huge.
@@ -50,8 +52,8 @@ const EDGE: f32 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {
-    /// As a linear autoencoder of the leading principal components; Glorot's where units are neither rectified nor linear, and
-    /// in networks of many thousand units a layer.
+    /// As a linear autoencoder of the leading principal components; Glorot's where units are neither rectified nor linear, in
+    /// networks of many thousand units a layer, and for rows far from the origin, which ought to be scaled.
     Mirrored,
     /// At random (Glorot and Bengio 2010).
     Glorot,
@@ -79,28 +81,42 @@ impl FromStr for Init {
 }
 
 impl Init {
-    /// Whether a network of this shape really starts mirrored.
-    pub fn is_mirrored(self, shape: &Architecture) -> bool {
-        let straight = |activation| matches!(activation, Activation::Relu | Activation::Linear);
-        let affordable = |l: usize| {
-            let (a, b) = (shape.width(l), shape.width(l + 1));
-            a.min(b).saturating_mul(a).saturating_mul(b) <= MOST_WORK
-        };
-        self == Init::Mirrored
-            && straight(shape.code)
-            && (shape.layers.len() == 1 || straight(shape.hidden))
-            && (0..shape.layers.len()).all(affordable)
-            && neck(shape) > 0
+    /// Whether a network of this shape really starts mirrored when it is trained on the rows `x`.
+    pub fn is_mirrored(self, shape: &Architecture, x: ArrayView2<f32>) -> bool {
+        self == Init::Mirrored && can_look_linear(shape) && is_near_the_origin(x)
     }
 
     /// The weights that training on the rows `x` starts from.
     pub fn network(self, shape: Architecture, x: ArrayView2<f32>, seed: u64) -> Result<Autoencoder> {
         let mut net = Autoencoder::new(shape, seed)?;
-        if self.is_mirrored(net.architecture()) {
+        if self.is_mirrored(net.architecture(), x) {
             threads::run(|| mirror(&mut net, x, seed))?;
         }
         Ok(net)
     }
+}
+
+/// Whether all units are rectified or linear, and none of the layers too wide.
+fn can_look_linear(shape: &Architecture) -> bool {
+    let straight = |activation| matches!(activation, Activation::Relu | Activation::Linear);
+    let affordable = |l: usize| {
+        let (a, b) = (shape.width(l), shape.width(l + 1));
+        a.min(b).saturating_mul(a).saturating_mul(b) <= MOST_WORK
+    };
+    straight(shape.code)
+        && (shape.layers.len() == 1 || straight(shape.hidden))
+        && (0..shape.layers.len()).all(affordable)
+        && neck(shape) > 0
+}
+
+/// Whether the mean row is not many times longer than rows are apart: biases would have to follow it, and the first steps push
+/// units that are balanced around such a mean out of all rows' reach.
+fn is_near_the_origin(x: ArrayView2<f32>) -> bool {
+    let rows = some(x);
+    let length = |row: ArrayView1<f32>| row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>();
+    let Some(mean) = rows.mean_axis(Axis(0)) else { return false };
+    let spread = rows.rows().into_iter().map(|row| length((&row - &mean).view())).sum::<f64>() / rows.nrows() as f64;
+    length(mean.view()) <= FARTHEST.powi(2) * spread
 }
 
 /// Whether the units of a level come in pairs.
@@ -283,7 +299,7 @@ mod tests {
     fn rows(n: usize, d: usize, rank: usize) -> Array2<f32> {
         let mut random = stream(3, Purpose::Demo, 0, 0);
         let mut draw = |a, b| Array2::from_shape_simple_fn((a, b), || random.random::<f32>() - 0.5);
-        draw(n, rank).dot(&draw(rank, d)) * 0.2 + 0.5
+        draw(n, rank).dot(&draw(rank, d)) * 0.3 + 0.5
     }
 
     fn error(net: &Autoencoder, x: ArrayView2<f32>) -> f32 {
@@ -354,7 +370,7 @@ mod tests {
         }
         let constant = Array2::from_elem((20, 30), 0.5);
         let shape = shape(30, &[10, 4], Activation::Linear, Activation::Sigmoid, true);
-        assert!(Init::Mirrored.network(shape, constant.view(), 1).is_ok());
+        mirror(&mut Autoencoder::new(shape, 1).unwrap(), constant.view(), 1).unwrap();
     }
 
     #[test]
@@ -377,10 +393,15 @@ mod tests {
         let net = Init::Mirrored.network(sigmoid.clone(), x.view(), 1).unwrap();
         assert_eq!(net, Autoencoder::new(sigmoid, 1).unwrap());
         // Neither do layers so wide that it would take long.
-        let at_random = |d, layers: &[usize]| {
-            !Init::Mirrored.is_mirrored(&shape(d, layers, Activation::Linear, Activation::Linear, true))
-        };
+        let at_random =
+            |d, layers: &[usize]| !can_look_linear(&shape(d, layers, Activation::Linear, Activation::Linear, true));
         assert!(at_random(9000, &[9000]) && at_random(50_000, &[8000]) && !at_random(784, &[500, 500, 2000, 2000]));
+        // Nor do networks for rows far from the origin.
+        let near = shape(6, &[8, 4], Activation::Linear, Activation::Linear, true);
+        let is_mirrored = |init: Init, offset: f32| init.is_mirrored(&near, (&x + offset).view());
+        assert!(
+            is_mirrored(Init::Mirrored, -0.5) && !is_mirrored(Init::Mirrored, 9.0) && !is_mirrored(Init::Glorot, -0.5)
+        );
         // A single unit has no other half.
         let thin = shape(6, &[1, 1], Activation::Relu, Activation::Linear, true);
         assert_eq!(Init::Mirrored.network(thin.clone(), x.view(), 1).unwrap(), Autoencoder::new(thin, 1).unwrap());

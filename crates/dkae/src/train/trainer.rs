@@ -198,8 +198,9 @@ impl Trainer {
             return Err(Error::setting("batch", message));
         }
         let fingerprint = Fingerprint::of(self, train, validation);
-        let pretrain = self.pretrain_for(&architecture);
-        let rate = self.rate.unwrap_or_else(|| self.rate_for(&architecture));
+        let mirrored = self.init.is_mirrored(&architecture, train.x);
+        let pretrain = self.pretrain.unwrap_or(Length::Steps(if mirrored { 0 } else { 300 }));
+        let rate = self.rate.unwrap_or_else(|| default_rate(&architecture, mirrored));
         let (net, phase) = match start {
             Some(net) => (net.clone(), net.layers().len()),
             None if pretrain.steps(train.x.nrows(), batch) == 0 => {
@@ -272,20 +273,6 @@ impl Trainer {
         };
         architecture.check()?;
         Ok(architecture)
-    }
-
-    /// The length of pretraining of a network, for each layer.
-    pub fn pretrain_for(&self, architecture: &Architecture) -> Length {
-        self.pretrain.unwrap_or(Length::Steps(if self.init.is_mirrored(architecture) { 0 } else { 300 }))
-    }
-
-    /// The peak rate when none is given: 4 / the widest layer, half of that where weights start at random, at most 0.005. Adam
-    /// moves every weight by about the rate, so a unit's input moves by the rate times the number of its inputs: wide layers
-    /// want small rates. What was tried is in docs/results.md.
-    fn rate_for(&self, architecture: &Architecture) -> f64 {
-        let widest = architecture.layers.iter().max().copied().unwrap_or(1);
-        let most = if self.init.is_mirrored(architecture) { 4.0 } else { 2.0 };
-        (most / widest as f64).min(5e-3)
     }
 
     /// All that can be wrong with the settings by themselves, before there are rows.
@@ -364,6 +351,15 @@ impl Rows<'_> {
         let n = n.min(self.x.nrows());
         Rows { x: self.x.slice(ndarray::s![..n, ..]), prior: self.prior }
     }
+}
+
+/// The peak rate when none is given: 4 / the widest layer, half of that where weights start at random, at most 0.005. Adam
+/// moves every weight by about the rate, so a unit's input moves by the rate times the number of its inputs: wide layers
+/// want small rates. What was tried is in docs/results.md.
+fn default_rate(architecture: &Architecture, mirrored: bool) -> f64 {
+    let widest = architecture.layers.iter().max().copied().unwrap_or(1);
+    let most = if mirrored { 4.0 } else { 2.0 };
+    (most / widest as f64).min(5e-3)
 }
 
 #[cfg(test)]
@@ -507,11 +503,8 @@ mod tests {
         assert_eq!(phases(small()), [whole]);
         assert_eq!(phases(Trainer { init: Init::Glorot, ..small() }), [layer(0), layer(1), whole]);
         assert_eq!(phases(Trainer { hidden: Activation::Sigmoid, ..small() }), [layer(0), layer(1), whole]);
-        let shape =
-            |hidden| small().architecture(x.view()).map(|a| Architecture { hidden, layers: vec![2000], ..a }).unwrap();
-        let rate = |trainer: &Trainer, hidden| trainer.rate_for(&shape(hidden));
-        assert_eq!(rate(&small(), Activation::Relu), 2e-3);
-        assert_eq!(rate(&Trainer { init: Init::Glorot, ..small() }, Activation::Relu), 1e-3);
+        let wide = Architecture { layers: vec![500, 2000], ..small().architecture(x.view()).unwrap() };
+        assert_eq!((default_rate(&wide, true), default_rate(&wide, false)), (2e-3, 1e-3));
     }
 
     #[test]
