@@ -104,7 +104,10 @@ fn reach(settings: &Settings, ours: &Reply, theirs: &Reply) -> Row {
     let of = |reply: &Reply| reached(reply).unwrap_or(reply.seconds);
     let said = |who: &str, reply: &Reply| match reached(reply) {
         Some(_) => String::new(),
-        None => format!("; {who} ended without, at {} and {}", reply.value["reconstruction"], reply.value["code"]),
+        None => {
+            let ended = |loss: &str| reply.value[loss].as_f64().unwrap_or(f64::NAN);
+            format!("; {who} ended without, at {:.5} and {:.4}", ended("reconstruction"), ended("code"))
+        }
     };
     let (error, code) = settings.target;
     let check = format!(
