@@ -148,7 +148,7 @@ pub fn refuse_fit(flags: &Fit, settings: &Settings) -> Result<()> {
     }
     let bent = |activation| matches!(activation, Activation::Sigmoid | Activation::Tanh);
     let (train, init) = (&recipe.train, given(&["init"]).is_some());
-    if init && train.init == Init::Mirrored && (bent(train.hidden) || bent(train.code)) {
+    if init && train.init == Init::Mirrored && (train.layers.len() != 1 && bent(train.hidden) || bent(train.code)) {
         return Err(Error::setting("init", "mirrored has no effect: sigmoid and tanh units start at random").into());
     }
     refuse_reading(&settings.data, &flags.data)

@@ -182,7 +182,8 @@ pub struct TrainingFlags {
     #[arg(long, value_name = "N")]
     pub pretrain: Option<Length>,
     /// How weights start: mirrored (as a linear autoencoder of the leading principal components) or glorot (at random)
-    /// [default: mirrored; sigmoid and tanh units and layers of many thousand units start at random]
+    /// [default: mirrored; sigmoid and tanh units, single units, layers of many thousand units, and rows far from the
+    /// origin start at random]
     #[arg(long, value_name = "KIND")]
     pub init: Option<Init>,
     /// Rows in a batch [default: 200, or all when there are fewer]
