@@ -9,6 +9,10 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 
+# Rows whose posteriors are computed at a time: scikit-learn squares them anew for every mixture, best while they are in cache.
+CHUNK = 1000
+
+
 class Mixtures:
     """All mixtures of a kernel. `shared_out` runs whole mixtures side by side, each on one thread, instead of one after another
     with the threads of the linear algebra."""
@@ -47,7 +51,10 @@ class Mixtures:
         out = np.empty((len(x), self.columns[chosen[-1] + 1] - first), np.float32)
 
         def one(m):
-            out[:, self.columns[m] - first : self.columns[m + 1] - first] = self.mixtures[m].predict_proba(x)
+            columns = slice(self.columns[m] - first, self.columns[m + 1] - first)
+            for begin in range(0, len(x), CHUNK):
+                rows = slice(begin, begin + CHUNK)
+                out[rows, columns] = self.mixtures[m].predict_proba(x[rows])
 
         self.each(one, chosen)
         return out

@@ -57,6 +57,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
 /// The largest difference of two files over the largest value.
 fn difference(a: &Path, b: &Path, rows: usize) -> Result<f32> {
     let (a, b) = (data::read(a, rows)?, data::read(b, rows)?);
+    ensure!(a.iter().chain(&b).all(|v| v.is_finite()), "some are not finite");
     let largest = |x: &Array2<f32>| x.fold(0.0f32, |m, v| m.max(v.abs()));
     Ok(largest(&(&a - &b)) / largest(&b))
 }

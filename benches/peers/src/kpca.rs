@@ -77,6 +77,8 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
         let values = |i: usize| replies[i][0].value["values"].as_array().cloned().unwrap_or_default();
         let (ours, peers) = (numbers(&values(0)), numbers(&values(1)));
         ensure!(ours.len() == settings.components && peers.len() == ours.len(), "eigenvalues are missing");
+        ensure!(ours.iter().chain(&peers).all(|v| v.is_finite()), "{name}: some eigenvalues are not finite");
+        ensure!(replies[0][0].value["converged"] != false, "{name}: the search for eigenpairs stopped at its limit");
         let off = ours.iter().zip(&peers).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
         let cosines = cosines(&data::read(&settings.out, drawn.train)?, &data::read(&theirs.out, drawn.train)?);
         let first = cosines[..FIRST].iter().copied().fold(1.0, f64::min);

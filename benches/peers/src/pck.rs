@@ -101,6 +101,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
 fn difference(ours: &Path, theirs: &Path, rows: usize) -> Result<(f64, f64)> {
     let (a, b) = (data::read(ours, rows)?, data::read(theirs, rows)?);
     ensure!(a.dim() == b.dim(), "{:?} posteriors, the peer {:?}", a.dim(), b.dim());
+    ensure!(a.iter().chain(&b).all(|v| v.is_finite()), "some posteriors are not finite");
     let d = (&a - &b).mapv(|d| f64::from(d.abs()));
     Ok((d.mean().context("no posteriors")?, d.fold(0.0, |m, &v| m.max(v))))
 }

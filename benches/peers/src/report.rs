@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use dkae_report::bars::{Bar, Bars};
 
 use crate::environment::{Bench, workspace};
+use crate::growth::Size;
 use crate::results::{Results, Row};
 
 const BEGIN: &str = "<!-- measured: begin -->";
@@ -107,17 +108,22 @@ fn tables(results: &Results) -> String {
                 size.data_mb
             );
         }
+        let range = |figure: fn(&Size) -> f64| {
+            let figures = growth.sizes.iter().map(figure);
+            (figures.clone().fold(f64::INFINITY, f64::min), figures.fold(0.0, f64::max))
+        };
+        let (a_row, step) = (range(|s| 1e6 * s.encode_seconds / s.rows as f64), range(|s| s.step_ms));
         let _ = writeln!(
             out,
-            "\nA row adds {:.0} bytes to the peak beyond its own features (goal: below 8000).",
-            growth.bytes_a_row
+            "\nA row adds {:.0} bytes to the peak beyond its own features (goal: below 8000). Encoding takes {:.0} to {:.0} \
+             microseconds a row (goal: the same for all sizes), a step {:.0} to {:.0} ms (likewise).",
+            growth.bytes_a_row, a_row.0, a_row.1, step.0, step.1
         );
     }
     if let Some(command) = &results.command {
-        let stripped = command.stripped_mb.map_or(String::new(), |mb| format!(", {mb:.1} MB without symbols"));
         let _ = writeln!(
             out,
-            "\n`dkae --help` takes {} ms (goal: below 20); the program has {:.1} MB{stripped}.",
+            "\n`dkae --help` takes {} ms (goal: below 20); the program has {:.1} MB.",
             figure(command.help_ms),
             command.mb
         );

@@ -152,11 +152,12 @@ impl Drop for Side {
 }
 
 /// Lets all sides take turns, `rounds` times after `warm_up` rounds that do not count; the replies side by side, those of the
-/// warm-up first.
+/// warm-up first. Every round begins with another side, so that none always comes after the same one.
 pub fn alternate(sides: &mut [Side], warm_up: usize, rounds: usize) -> Result<Vec<Vec<Reply>>> {
     let mut replies = vec![Vec::new(); sides.len()];
     for round in 0..warm_up + rounds {
-        for i in 0..sides.len() {
+        for place in 0..sides.len() {
+            let i = (round + place) % sides.len();
             std::thread::sleep(PAUSE);
             let before: Vec<_> = sides.iter().map(Side::used).collect();
             let (reply, seconds) = timed(|| sides[i].turn());

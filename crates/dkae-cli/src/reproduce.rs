@@ -31,7 +31,7 @@ Experiments:
 
 Examples:
   dkae reproduce all --budget smoke             everything on the embedded digits, in minutes
-  dkae reproduce all --data ~/data              the standard budget: hours; it first says how many
+  dkae reproduce all --data ~/data              the standard budget: two hours on two cores; it first makes an estimate
   dkae reproduce classify --data ~/data         one experiment
   dkae reproduce page --page docs/results.md    only put tables and figures into a page
 Ctrl-C, or a crash, loses at most part of one training: the same command goes on from there.")]
@@ -42,7 +42,7 @@ pub struct Reproduce {
     /// The folder of the data sets; the README says where they are published [default: $DKAE_DATA, or data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// smoke (embedded digits, minutes), standard (hours) or paper (the printed schedule, weeks)
+    /// smoke (embedded digits, minutes), standard (two hours) or paper (the printed schedule, weeks)
     #[arg(long, value_name = "BUDGET", default_value = "standard")]
     budget: Budget,
     /// Where results go, each experiment in a folder of its own [default: results; of another budget than standard,
@@ -132,6 +132,13 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
     }
     let page = flags.page.clone().or_else(|| experiments.is_empty().then(|| out.join("README.md")));
     if let Some(page) = page {
+        if !out.is_dir() {
+            let message = format!(
+                "there is no folder {}; run an experiment first, or name the budget of those that were run (--budget smoke)",
+                out.display()
+            );
+            return Err(Error::setting("out", message).into());
+        }
         let count = page::update(&page, &out).map_err(plain)?;
         lines.push(format!("wrote {count} experiments to {}", page.display()));
         value["page"] = json!(shown(&page));

@@ -30,6 +30,8 @@ fn what_cannot_be_run_is_said_at_once() {
         assert!(message.contains(words), "{message}");
     }
     refused(folder.path(), "reproduce everything", 2);
+    let message = refused(folder.path(), "reproduce page", 2);
+    assert!(message.contains("no folder results") && message.contains("--budget smoke"), "{message}");
     refused(folder.path(), "reproduce all --budget large", 2);
     assert!(files(folder.path()).is_empty(), "nothing is left behind");
 }

@@ -33,7 +33,7 @@ pub trait Watch {
 }
 
 /// One training: a recipe on a set.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Job {
     /// The set.
     pub set: Set,

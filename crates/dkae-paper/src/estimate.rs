@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn experiments_share_trainings() {
-        let plan = Plan::of(Budget::Standard);
+        let plan = Plan::of(Budget::Paper);
         let alone = sweep::jobs(lambda::recipes(&plan, 0));
         let both = [alone.clone(), walk::jobs(&plan, 0)].concat();
         assert_eq!(alone.len(), 7);

@@ -163,7 +163,8 @@ pub fn reproduce(context: &Context, out: &Path, experiments: &[Experiment]) -> R
         let folder = out.join(name);
         let files = [format!("{name}.svg"), format!("{name}.png"), "table.md".into(), "results.json".into()];
         let there = files.iter().all(|file| folder.join(file).exists());
-        let kept = there && context.store.is_noted(name, &context.inputs())?;
+        let inputs = (context.inputs(), experiment.jobs(&context.plan, context.seed));
+        let kept = there && context.store.is_noted(name, &inputs)?;
         if kept {
             context.say(&format!("{name}: finished before; remove {} to run it again", folder.display()));
         } else {
@@ -171,7 +172,7 @@ pub fn reproduce(context: &Context, out: &Path, experiments: &[Experiment]) -> R
             // What an interrupted experiment asked for is not this one's.
             context.store.take_log();
             experiment.run(context, out)?;
-            context.store.note(name, &context.inputs())?;
+            context.store.note(name, &inputs)?;
         }
         done.push(Done { experiment, folder, kept });
     }

@@ -45,11 +45,12 @@ fn sections(out: &Path, link: &str) -> Result<(String, usize)> {
         let minutes = |key: &str| results[key].as_f64().unwrap_or(0.0) / 60.0;
         text += table.trim_end();
         text += &format!(
-            "\n\n![{}]({link}/{name}/{name}.png)\n\nBudget {}, seed {}; {trainings} trainings, shared ones included, of \
-             {:.1} minutes together. [All numbers and settings]({link}/{name}/results.json), [SVG]({link}/{name}/{name}.svg).\n\n",
+            "\n\n![{}]({link}/{name}/{name}.png)\n\nBudget {}, seed {}; {trainings} training{}, shared ones included, of \
+             {:.1} minutes. [All numbers and settings]({link}/{name}/results.json), [SVG]({link}/{name}/{name}.svg).\n\n",
             experiment.about(),
             results["budget"].as_str().unwrap_or("unknown"),
             results["seed"],
+            if trainings == 1 { "" } else { "s" },
             minutes("seconds_of_its_trainings"),
         );
         count += 1;

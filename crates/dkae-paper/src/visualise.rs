@@ -119,7 +119,7 @@ impl report::Results for Results {
         let dot = |value| Dot { value, spread: 0.0 };
         let line = |s: &Scored| Line { name: s.method, values: vec![Some(dot(s.value)), s.paper.map(dot)] };
         let lines: Vec<Line> = self.accuracies.iter().map(line).collect();
-        let kinds = vec!["dkae".into(), "paper".into()];
+        let kinds = vec!["here".into(), "paper".into()];
         let scores = Dots { width: 330.0, label: "1-NN accuracy, %".into(), kinds, ..Dots::default() }.draw(&lines)?;
         let mut parts: Vec<Part> = titles.iter().zip(&drawn).map(|(title, figure)| Part { title, figure }).collect();
         parts.push(Part { title: "Accuracies", figure: &scores });
@@ -129,12 +129,17 @@ impl report::Results for Results {
 
     fn table(&self) -> Table {
         let title = "7. `visualise`: 1-NN accuracy on 2-D maps of the test part in per cent (figure 6, table 3), MNIST";
-        let mut table = Table::new(title, &["method", "dkae", "paper"]);
+        let mut table = Table::new(title, &["method", "here", "paper"]);
         for Scored { method, value, paper } in &self.accuracies {
             table.row([method.to_string(), format!("{value:.1}"), printed(*paper, 1)]);
         }
         table.note(order(&ranked(&self.accuracies), true));
-        table.note("Maps are fitted on the training rows; test rows look for their nearest training row on the map.");
+        table.note(format!(
+            "Maps are fitted on the training rows; test rows look for their nearest training row on the map. The figure \
+             shows {} of the {} test rows.",
+            self.labels.len().min(POINTS),
+            self.labels.len()
+        ));
         table
     }
 }

@@ -91,7 +91,7 @@ pub struct Preparing {
     /// Word counts to TF-IDF weights; needs --svd
     #[arg(long, requires = "svd")]
     pub tfidf: bool,
-    /// Then to this many dimensions by a truncated SVD
+    /// Then to this many dimensions by a truncated SVD; needs --tfidf
     #[arg(long, value_name = "N", requires = "tfidf")]
     pub svd: Option<usize>,
 }
