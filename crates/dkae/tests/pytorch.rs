@@ -71,25 +71,35 @@ fn ten_adam_steps_give_pytorchs_losses() {
                 decoder_bias: Array1::from(layer.back_bias.clone()),
             }
         });
-        let mut net = Autoencoder::from_layers(architecture, layers.collect()).unwrap();
+        let start = Autoencoder::from_layers(architecture, layers.collect()).unwrap();
         let rows = case.x.len() / case.widths[0];
         let x = Array2::from_shape_vec((rows, case.widths[0]), case.x).unwrap();
         let prior = Factored(Array2::from_shape_vec((rows, case.factor.len() / rows), case.factor).unwrap());
-        let mut workspace = Workspace::new(&net, case.batches[0].len());
-        let mut adam = Adam::new(net.layers());
-        let levels = 0..net.layers().len();
         assert_eq!(case.losses.len(), 10);
-        for (step, (batch, want)) in case.batches.iter().zip(case.losses).enumerate() {
-            let found = threads::run(|| {
-                workspace.load(x.view(), batch);
-                let losses = workspace.differentiate(&net, levels.clone(), case.lambda, Some((&prior, batch)));
-                adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0, case.decay);
-                losses
-            })
-            .unwrap();
-            for (what, found, want) in [("L_r", found.reconstruction, want.0), ("L_c", found.code, want.1)] {
-                let error = (f64::from(found) / want - 1.0).abs();
-                assert!(error < 1e-5, "{} step {step}: {what} {found}, PyTorch {want}", case.hidden);
+        // The gradient as a whole and then the update, and both together.
+        for together in [false, true] {
+            let mut net = start.clone();
+            let mut workspace = Workspace::new(&net, case.batches[0].len());
+            let mut adam = Adam::new(net.layers());
+            let levels = 0..net.layers().len();
+            for (step, (batch, want)) in case.batches.iter().zip(&case.losses).enumerate() {
+                let found = threads::run(|| {
+                    workspace.load(x.view(), batch);
+                    let prior = Some((&prior as &dyn Prior, &batch[..]));
+                    if together {
+                        let losses = workspace.backpropagate(&net, levels.clone(), case.lambda, prior);
+                        workspace.descend(&mut net, levels.clone(), &mut adam, case.rate, case.decay);
+                        return losses;
+                    }
+                    let losses = workspace.differentiate(&net, levels.clone(), case.lambda, prior);
+                    adam.step(net.layers_mut(), workspace.gradients(), case.rate, 1.0, case.decay);
+                    losses
+                })
+                .unwrap();
+                for (what, found, want) in [("L_r", found.reconstruction, want.0), ("L_c", found.code, want.1)] {
+                    let error = (f64::from(found) / want - 1.0).abs();
+                    assert!(error < 1e-5, "{} step {step}: {what} {found}, PyTorch {want}", case.hidden);
+                }
             }
         }
     }

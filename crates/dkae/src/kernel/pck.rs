@@ -473,6 +473,13 @@ pub(super) mod tests {
             let mut block = Array2::from_elem((300, 601), f32::NAN);
             posteriors.block(&rows, &columns, block.view_mut());
             assert!(worst(&block.mapv(f64::from), &want) < 1e-6);
+            // The block of a training step: the same rows twice.
+            let batch = &rows[..200];
+            let mut square = Array2::from_elem((200, 200), f32::NAN);
+            posteriors.block(batch, batch, square.view_mut());
+            let among = f.select(Axis(0), batch);
+            assert!(worst(&square.mapv(f64::from), &among.dot(&among.t())) < 1e-6);
+            assert_eq!(square, square.t());
             // The same into memory of another order, and as a kernel between rows.
             let mut turned = Array2::from_elem((601, 300), f32::NAN);
             posteriors.block(&rows, &columns, turned.view_mut().reversed_axes());

@@ -223,8 +223,7 @@ impl Posteriors {
         if self.soft {
             return threads::run(|| soft::block((self, rows), (other, columns), out));
         }
-        // A small block is still cut in two for two threads, by its shape alone.
-        let height = rows.len().div_ceil(2).clamp(1, TILE);
+        let height = height(rows);
         threads::run(|| {
             out.axis_chunks_iter_mut(Axis(0), height).into_par_iter().zip(rows.par_chunks(height)).for_each(
                 |(mut out, rows)| {
@@ -239,13 +238,49 @@ impl Posteriors {
     }
 }
 
+impl Posteriors {
+    /// P of some rows, at most [`TILE`] of them: every training step asks for that. As [`between`](Self::between), but what is
+    /// the same in both directions is computed in one: half of it in each, and then the sum of the block and its transpose.
+    fn within(&self, rows: &[usize], mut out: ArrayViewMut2<f32>) {
+        assert_eq!(out.dim(), (rows.len(), rows.len()), "shape of out");
+        let height = height(rows);
+        threads::run(|| {
+            let halves = out.axis_chunks_iter_mut(Axis(0), height).into_par_iter().zip(rows.par_chunks(height));
+            halves.for_each(|(mut out, some)| {
+                let mut scratch = SCRATCH.take();
+                one_way((self, some), (self, rows), &mut scratch, 0.5);
+                for (mut out, sums) in out.rows_mut().into_iter().zip(&scratch.sums) {
+                    out.iter_mut().zip(sums).for_each(|(out, &sum)| *out = sum);
+                }
+                SCRATCH.set(scratch);
+            });
+        });
+        let scale = (1.0 / self.mixtures() as f64) as f32;
+        for i in 0..rows.len() {
+            for j in 0..=i {
+                let sum = (out[[i, j]] + out[[j, i]]) * scale;
+                (out[[i, j]], out[[j, i]]) = (sum, sum);
+            }
+        }
+    }
+}
+
+/// Rows of the tiles of a block: a small one is still cut in two for two threads, by its shape alone.
+fn height(rows: &[usize]) -> usize {
+    rows.len().div_ceil(2).clamp(1, TILE)
+}
+
 impl Prior for Posteriors {
     fn len(&self) -> usize {
         self.rows
     }
 
     fn block(&self, rows: &[usize], columns: &[usize], out: ArrayViewMut2<f32>) {
-        self.between(rows, self, columns, out);
+        if rows == columns && rows.len() <= TILE && !self.soft {
+            self.within(rows, out);
+        } else {
+            self.between(rows, self, columns, out);
+        }
     }
 }
 
@@ -278,13 +313,35 @@ dispatched! {
 
 #[inline(always)]
 fn owner_tile_body(left: Side, right: Side, scratch: &mut Scratch, mut out: ArrayViewMut2<f32>) {
-    let Scratch { left_owners, right_owners, owners, sums, transposed, ends, lists, .. } = scratch;
+    one_way_body(left, right, scratch, 1.0);
+    // Shared on the right, owned on the left.
+    let Scratch { left_owners, sums, transposed, .. } = scratch;
     transpose_owners(left, left_owners);
-    transpose_owners(right, right_owners);
-    for (sums, n) in [(&mut *sums, left.1.len()), (&mut *transposed, right.1.len())] {
-        sums.clear();
-        sums.resize(n, [0.0; TILE]);
+    transposed.clear();
+    transposed.resize(right.1.len(), [0.0; TILE]);
+    add_shared(right, left_owners, transposed);
+    let scale = (1.0 / left.0.mixtures() as f64) as f32;
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        for (j, out) in out.iter_mut().enumerate() {
+            *out = (sums[i][j] + transposed[j][i]) * scale;
+        }
     }
+}
+
+dispatched! {
+    /// Into `scratch.sums` what rows on the left have in common with those on the right, but for what is shared on the right
+    /// and owned on the left. `weight` is that of what would be the same the other way round.
+    fn one_way(left: Side, right: Side, scratch: &mut Scratch, weight: f32) {
+        one_way_body(left, right, scratch, weight)
+    }
+}
+
+#[inline(always)]
+fn one_way_body(left: Side, right: Side, scratch: &mut Scratch, weight: f32) {
+    let Scratch { right_owners, owners, sums, ends, lists, .. } = scratch;
+    transpose_owners(right, right_owners);
+    sums.clear();
+    sums.resize(left.1.len(), [0.0; TILE]);
 
     // Owned on both sides: count equal owners. There are at most 65 535 mixtures.
     owners.clear();
@@ -300,26 +357,19 @@ fn owner_tile_body(left: Side, right: Side, scratch: &mut Scratch, mut out: Arra
                 counts[j] += u16::from(e[j] == a) + u16::from(f[j] == b) + u16::from(g[j] == c) + u16::from(h[j] == d);
             }
         }
-        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = f32::from(count));
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = weight * f32::from(count));
     }
-    // Shared on one side, owned on the other.
+    // Shared on the left, owned on the right.
     add_shared(left, right_owners, sums);
-    add_shared(right, left_owners, transposed);
     // Shared on both sides: for each column of F the places on the right that have an entry there.
     list_shared(right, ends, lists);
     for (sums, &row) in sums.iter_mut().zip(left.1) {
         left.0.for_each_shared(row, |m, c, value| {
             let column = left.0.firsts[m] as usize + usize::from(c);
             for &(j, other) in &lists[ends[column] as usize..ends[column + 1] as usize] {
-                sums[usize::from(j)] += value * other;
+                sums[usize::from(j)] += weight * value * other;
             }
         });
-    }
-    let scale = (1.0 / left.0.mixtures() as f64) as f32;
-    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-        for (j, out) in out.iter_mut().enumerate() {
-            *out = (sums[i][j] + transposed[j][i]) * scale;
-        }
     }
 }
 

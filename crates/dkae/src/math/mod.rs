@@ -9,4 +9,5 @@ pub mod elementwise;
 pub mod gemm;
 pub mod rng;
 pub mod threads;
+pub(crate) mod tiles;
 pub mod vector;

@@ -35,11 +35,11 @@ impl Adam {
         Adam { time: 0, mean: zeros.clone(), square: zeros }
     }
 
-    /// One step. `shrink` multiplies the gradients first, `decay` is that of the weights.
-    pub fn step(&mut self, layers: &mut [Layer], gradients: &[Layer], rate: f64, shrink: f32, decay: f64) {
+    /// The numbers of the next step, which is hereby begun.
+    pub(super) fn next(&mut self, rate: f64, shrink: f32, decay: f64) -> AdamStep {
         self.time += 1;
         let t = self.time as f64;
-        let step = AdamStep {
+        AdamStep {
             beta1: BETA1 as f32,
             beta2: BETA2 as f32,
             rate: (rate / (1.0 - BETA1.powf(t))) as f32,
@@ -47,7 +47,12 @@ impl Adam {
             epsilon: EPSILON,
             shrink,
             keep: (1.0 - rate * decay) as f32,
-        };
+        }
+    }
+
+    /// One step. `shrink` multiplies the gradients first, `decay` is that of the weights.
+    pub fn step(&mut self, layers: &mut [Layer], gradients: &[Layer], rate: f64, shrink: f32, decay: f64) {
+        let step = self.next(rate, shrink, decay);
         for (((layer, gradient), mean), square) in
             layers.iter_mut().zip(gradients).zip(&mut self.mean).zip(&mut self.square)
         {

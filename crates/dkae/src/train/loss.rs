@@ -13,7 +13,7 @@
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Zip, s};
 
-use crate::math::gemm;
+use crate::math::{gemm, vector};
 use crate::{Error, Result};
 
 /// `L_c` is divided by in its own gradient; below this the codes match the prior to f32 precision.
@@ -41,8 +41,8 @@ impl CodeLoss {
     ) -> Result<f32> {
         let k = self.prior.nrows();
         gemm::product(1.0, codes.t(), codes, 0.0, self.gram.view_mut());
-        let norm_c = frobenius(self.gram.view());
-        let norm_p = frobenius(self.prior.view());
+        let numbers = [&self.gram, &self.prior].map(|of| of.as_slice().expect("owned and in order"));
+        let [_, norm_c, norm_p] = vector::moments(numbers[0], numbers[1]).map(f64::sqrt);
         if norm_c == 0.0 {
             return Err(Error::Numeric(
                 "every code of a batch is zero, so its kernel has no direction: either all features are constant, or the code \
@@ -55,9 +55,11 @@ impl CodeLoss {
                 "the prior kernel is zero between all rows of a batch: nothing to align the codes with".into(),
             ));
         }
+        // Multiplied with, not divided by: this is done for every pair of rows.
+        let (shrink_c, shrink_p) = (1.0 / norm_c, 1.0 / norm_p);
         let mut distance = 0.0;
         Zip::from(&self.gram).and(&self.prior).for_each(|&c, &p| {
-            let d = f64::from(c) / norm_c - f64::from(p) / norm_p;
+            let d = f64::from(c) * shrink_c - f64::from(p) * shrink_p;
             distance += d * d;
         });
         let loss = distance.sqrt();
@@ -65,17 +67,14 @@ impl CodeLoss {
 
         // dL_c/dC, in place of P; then one product with the codes. The two terms nearly cancel when C is close to P: f64.
         let scale = f64::from(2.0 * weight) / loss.max(SMALLEST) / norm_c;
+        let (of_c, of_p) = (scale * alignment * shrink_c, scale * shrink_p);
         Zip::from(&mut self.prior).and(&self.gram).for_each(|p, &c| {
-            *p = (scale * (alignment * f64::from(c) / norm_c - f64::from(*p) / norm_p)) as f32;
+            *p = (of_c * f64::from(c) - of_p * f64::from(*p)) as f32;
         });
         let gradient = gradient.slice_mut(s![.., ..k]);
         gemm::product(1.0, codes.slice(s![.., ..k]), self.prior.view(), 1.0, gradient);
         Ok(loss as f32)
     }
-}
-
-fn frobenius(a: ArrayView2<f32>) -> f64 {
-    a.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

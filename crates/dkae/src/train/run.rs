@@ -117,22 +117,24 @@ impl Run<'_> {
         // Layers below the code have no inner products to align.
         let prior = if levels.end == layers { self.train.prior.map(|p| (p, batch)) } else { None };
         let losses =
-            workspace.differentiate(&state.net, levels.clone(), self.trainer.lambda, prior).map_err(|e| match e {
+            workspace.backpropagate(&state.net, levels.clone(), self.trainer.lambda, prior).map_err(|e| match e {
                 Error::Numeric(message) => {
                     Error::Numeric(format!("{}, step {}: {message}", self.phase(state.phase, layers).0, state.step + 1))
                 }
                 other => other,
             })?;
         let rate = self.rate * self.trainer.schedule.factor(state.step, steps);
-        let gradients = &workspace.gradients()[levels.clone()];
-        let shrink = self.trainer.clip.map_or(1.0, |clip| (clip / norm(gradients)).min(1.0));
-        state.adam.step(
-            &mut state.net.layers_mut()[levels],
-            gradients,
-            rate,
-            shrink,
-            f64::from(self.trainer.weight_decay),
-        );
+        let decay = f64::from(self.trainer.weight_decay);
+        match self.trainer.clip {
+            None => workspace.descend(&mut state.net, levels, &mut state.adam, rate, decay),
+            // How long the gradient is, is known when all of it is there.
+            Some(clip) => {
+                workspace.weight_gradients(&state.net, levels.clone());
+                let gradients = &workspace.gradients()[levels.clone()];
+                let shrink = (clip / norm(gradients)).min(1.0);
+                state.adam.step(&mut state.net.layers_mut()[levels], gradients, rate, shrink, decay);
+            }
+        }
         Ok(losses)
     }
 

@@ -17,14 +17,24 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
+use super::adam::Adam;
 use super::loss::CodeLoss;
 use crate::kernel::Prior;
-use crate::math::gemm;
+use crate::math::tiles::{self, Panels};
+use crate::math::{elementwise, gemm};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
 
 /// Features whose squared errors are summed as one, so that the sum is the same for any number of threads.
 const PIECE: usize = 128;
+
+/// Rows of weights that are updated at a time: four tiles of the product, and a gradient that stays in the second-level cache.
+const UPDATED: usize = 20;
+
+thread_local! {
+    // Taken out while in use: a thread that waits may be given another block meanwhile.
+    static GRADIENT: std::cell::Cell<Vec<f32>> = const { std::cell::Cell::new(Vec::new()) };
+}
 
 /// Both terms of the loss of one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,7 +65,9 @@ pub struct Workspace {
     /// Squared errors of the pieces of a level, to be added in their order.
     sums: Vec<f64>,
     loss: CodeLoss,
+    /// Room for gradients; none until somebody asks for them, since [`descend`](Workspace::descend) does without.
     gradients: Vec<Layer>,
+    panels: Panels,
 }
 
 impl Workspace {
@@ -74,7 +86,8 @@ impl Workspace {
             disturbed: false,
             sums: Vec::with_capacity(widest.div_ceil(PIECE)),
             loss: CodeLoss::new(rows),
-            gradients: net.layers().iter().map(Layer::zeros_like).collect(),
+            gradients: Vec::new(),
+            panels: Panels::default(),
         }
     }
 
@@ -143,6 +156,20 @@ impl Workspace {
         lambda: f32,
         prior: Option<(&dyn Prior, &[usize])>,
     ) -> Result<Losses> {
+        let losses = self.backpropagate(net, levels.clone(), lambda, prior)?;
+        self.weight_gradients(net, levels);
+        Ok(losses)
+    }
+
+    /// As [`differentiate`](Workspace::differentiate), up to the gradients at the inputs of all units; those of the weights
+    /// are left to [`descend`](Workspace::descend).
+    pub fn backpropagate(
+        &mut self,
+        net: &Autoencoder,
+        levels: Range<usize>,
+        lambda: f32,
+        prior: Option<(&dyn Prior, &[usize])>,
+    ) -> Result<Losses> {
         let lambda = if prior.is_some() { lambda } else { 0.0 };
         self.encode(net, levels.clone());
         self.decode(net, levels.clone());
@@ -163,9 +190,56 @@ impl Workspace {
                 "the loss is not finite: training diverged; lower the learning rate or set a gradient clip".into(),
             ));
         }
-        self.back_through_encoder(net, levels.clone());
-        self.weight_gradients(net.architecture().tied, levels);
+        self.back_through_encoder(net, levels);
         Ok(losses)
+    }
+
+    /// After [`backpropagate`](Workspace::backpropagate) over `levels`, one step of `adam`, whose moments are those of these
+    /// levels alone.
+    ///
+    /// Where tiles are available, a few rows of the gradient at a time go from the product to Adam, and no gradient is ever in
+    /// memory. Else it is computed as a whole first.
+    pub fn descend(&mut self, net: &mut Autoencoder, levels: Range<usize>, adam: &mut Adam, rate: f64, decay: f64) {
+        if !net.architecture().tied || !tiles::available() {
+            self.weight_gradients(net, levels.clone());
+            return adam.step(&mut net.layers_mut()[levels.clone()], &self.gradients[levels], rate, 1.0, decay);
+        }
+        let (k, padded) = (self.rows, self.padded);
+        let step = adam.next(rate, 1.0, decay);
+        let moments = adam.mean.iter_mut().zip(&mut adam.square);
+        for ((l, layer), (mean, square)) in levels.clone().zip(&mut net.layers_mut()[levels]).zip(moments) {
+            let (down, up) = (self.down[l + 1].view(), self.up[l].view());
+            self.panels.pack(up, [0..k, padded..padded + k]);
+            let panels = &self.panels;
+            let rows = Axis(0);
+            let (w, m, v) = (&mut layer.weights, &mut mean.weights, &mut square.weights);
+            w.axis_chunks_iter_mut(rows, UPDATED)
+                .into_par_iter()
+                .zip(m.axis_chunks_iter_mut(rows, UPDATED))
+                .zip(v.axis_chunks_iter_mut(rows, UPDATED))
+                .zip(down.axis_chunks_iter(rows, UPDATED))
+                .for_each(|(((mut w, mut m), mut v), down)| {
+                    let mut gradient = GRADIENT.take();
+                    gradient.resize(w.len(), 0.0);
+                    panels.multiply(down, &mut gradient);
+                    let [w, m, v] = [&mut w, &mut m, &mut v].map(|of| of.as_slice_mut().expect("rows are contiguous"));
+                    elementwise::adam(&step, w, &gradient, m, v);
+                    GRADIENT.set(gradient);
+                });
+            let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
+            let biases = [
+                (enc, &mut layer.bias, &mut mean.bias, &mut square.bias),
+                (dec, &mut layer.decoder_bias, &mut mean.decoder_bias, &mut square.decoder_bias),
+            ];
+            for (deltas, w, m, v) in biases {
+                let mut gradient = GRADIENT.take();
+                gradient.resize(w.len(), 0.0);
+                sum_rows(deltas, Some(&mut gradient));
+                let [w, m, v] = [w, m, v].map(|of| of.as_slice_mut().expect("biases are contiguous"));
+                elementwise::adam(&step, w, &gradient, m, v);
+                GRADIENT.set(gradient);
+            }
+        }
     }
 
     /// The gradients of the last call of [`differentiate`](Workspace::differentiate), layer by layer.
@@ -250,8 +324,13 @@ impl Workspace {
         }
     }
 
-    fn weight_gradients(&mut self, tied: bool, levels: Range<usize>) {
-        let padded = self.padded;
+    /// After [`backpropagate`](Workspace::backpropagate) over `levels`: the gradients of their weights and biases, for
+    /// [`gradients`](Workspace::gradients).
+    pub fn weight_gradients(&mut self, net: &Autoencoder, levels: Range<usize>) {
+        let (padded, tied) = (self.padded, net.architecture().tied);
+        if self.gradients.is_empty() {
+            self.gradients = net.layers().iter().map(Layer::zeros_like).collect();
+        }
         for l in levels {
             let gradient = &mut self.gradients[l];
             let (down, up) = (self.down[l + 1].view(), self.up[l].view());
