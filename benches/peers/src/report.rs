@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use dkae_report::bars::{Bar, Bars};
 
-use crate::environment::{Bench, workspace};
+use crate::environment::{Bench, Machine, workspace};
 use crate::growth::Size;
 use crate::results::{Results, Row};
 
@@ -35,7 +35,23 @@ pub fn write(results: &Results, bench: &Bench) -> Result<()> {
 }
 
 fn rows(results: &Results) -> impl Iterator<Item = &Row> {
-    ORDER.into_iter().filter_map(|work| results.works.get(work)).flat_map(|entry| &entry.rows)
+    rows_and_machines(results).map(|(row, _)| row)
+}
+
+fn rows_and_machines(results: &Results) -> impl Iterator<Item = (&Row, &Machine)> {
+    let entries = ORDER.into_iter().filter_map(|work| results.works.get(work));
+    entries.flat_map(|entry| entry.rows.iter().map(|row| (row, &entry.machine)))
+}
+
+/// The machines of the comparisons, in the order in which the page names them.
+fn machines(results: &Results) -> Vec<&Machine> {
+    let mut machines: Vec<&Machine> = Vec::new();
+    for (_, machine) in rows_and_machines(results) {
+        if !machines.contains(&machine) {
+            machines.push(machine);
+        }
+    }
+    machines
 }
 
 fn chart(rows: &[&Row]) -> dkae_report::Result<dkae_report::Figure> {
@@ -68,7 +84,8 @@ fn tables(results: &Results) -> String {
             "| work | peer | dkae | peer's | ratio | rounds' range | goal | reached | both computed the same |"
         );
         let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|");
-        for row in rows(results) {
+        let machines = machines(results);
+        for (row, machine) in rows_and_machines(results) {
             let Row { work, peer, unit, goal, check, .. } = row;
             let ratio = row.ratio.map_or("-".into(), |r| format!("{r:.2}"));
             let spread = match row.spread {
@@ -77,20 +94,19 @@ fn tables(results: &Results) -> String {
             };
             let (ours, theirs) = (figure(row.ours), figure(row.theirs));
             let reached = if row.reached() { "yes" } else { "no" };
+            let on = machines.iter().position(|&m| m == machine).filter(|_| machines.len() > 1);
+            let on = on.map_or(String::new(), |i| format!(" ({})", i + 1));
             let _ = writeln!(
                 out,
-                "| {work} | {peer} | {ours} {unit} | {theirs} {unit} | {ratio} | {spread} | {goal} | {reached} | {check} |"
+                "| {work}{on} | {peer} | {ours} {unit} | {theirs} {unit} | {ratio} | {spread} | {goal} | {reached} | {check} |"
             );
         }
         let _ = writeln!(out);
-        let mut machines: Vec<String> = Vec::new();
-        for entry in results.works.values() {
-            let machine = entry.machine.to_string();
-            if !machines.contains(&machine) {
-                machines.push(machine);
-            }
-        }
-        let _ = writeln!(out, "Measured on: {}.", machines.join("; and "));
+        let named = machines.iter().enumerate().map(|(i, machine)| match machines.len() {
+            1 => machine.to_string(),
+            _ => format!("({}) {machine}", i + 1),
+        });
+        let _ = writeln!(out, "Measured on: {}.", named.collect::<Vec<_>>().join("; "));
     }
     if let Some(growth) = &results.growth {
         let _ = writeln!(out, "\n| rows | kernel | step | fit | encode | peak memory | of which the rows |");
@@ -169,6 +185,14 @@ mod tests {
         assert!(found.contains("| a step | a peer | 50.5 ms | 65.0 ms | 1.29 | 1.20 to 1.37 in 2 | 1.3 | no | same |"));
         assert_eq!(with_tables(&found, &results).unwrap(), found, "making it again changes nothing");
         assert!(chart(&[&row]).unwrap().svg().contains("a step: a peer"));
+        // Rows of two machines say which.
+        let machine = Machine { processor: "another".into(), ..Machine::default() };
+        results.works.insert("svm".into(), results::Entry { machine, rows: vec![row] });
+        let found = with_tables(&page, &results).unwrap();
+        assert!(
+            found.contains("| a step (1) |") && found.contains("| a step (2) |") && found.contains("; (2) "),
+            "{found}"
+        );
     }
 
     #[test]

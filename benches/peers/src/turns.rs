@@ -152,12 +152,11 @@ impl Drop for Side {
 }
 
 /// Lets all sides take turns, `rounds` times after `warm_up` rounds that do not count; the replies side by side, those of the
-/// warm-up first. Every round begins with another side, so that none always comes after the same one.
+/// warm-up first. Every other round goes backwards, so that none always comes after the same one.
 pub fn alternate(sides: &mut [Side], warm_up: usize, rounds: usize) -> Result<Vec<Vec<Reply>>> {
     let mut replies = vec![Vec::new(); sides.len()];
     for round in 0..warm_up + rounds {
-        for place in 0..sides.len() {
-            let i = (round + place) % sides.len();
+        for i in order(round, sides.len()) {
             std::thread::sleep(PAUSE);
             let before: Vec<_> = sides.iter().map(Side::used).collect();
             let (reply, seconds) = timed(|| sides[i].turn());
@@ -184,9 +183,19 @@ pub fn alternate(sides: &mut [Side], warm_up: usize, rounds: usize) -> Result<Ve
     Ok(replies)
 }
 
+/// Whose turn it is, one after the other.
+fn order(round: usize, sides: usize) -> Vec<usize> {
+    if round.is_multiple_of(2) { (0..sides).collect() } else { (0..sides).rev().collect() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_comes_before_changes_from_round_to_round() {
+        assert_eq!([order(0, 3), order(1, 3)], [[0, 1, 2], [2, 1, 0]]);
+    }
 
     /// A side in a line of shell: it answers every turn with its number.
     fn side(name: &str, seconds: &str) -> Side {

@@ -110,7 +110,7 @@ mod tests {
         }
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.starts_with("above\n") && text.ends_with("below\n") && !text.contains("old"), "{text}");
-        for words in ["## A table", "](../results/walk/walk.png)", "Budget smoke, seed 3; 1 trainings"] {
+        for words in ["## A table", "](../results/walk/walk.png)", "Budget smoke, seed 3; 1 training, shared"] {
             assert_eq!(text.matches(words).count(), 1, "{words}: {text}");
         }
         std::fs::write(&page, "no marks").unwrap();

@@ -216,6 +216,11 @@ impl Posteriors {
         1.0 / (self.mixtures() as f64).sqrt()
     }
 
+    /// What one mixture counts for in P.
+    fn share(&self) -> f32 {
+        (1.0 / self.mixtures() as f64) as f32
+    }
+
     /// Writes P between `rows` of these posteriors and `columns` of others under the same mixtures into `out`.
     pub fn between(&self, rows: &[usize], other: &Posteriors, columns: &[usize], mut out: ArrayViewMut2<f32>) {
         assert_eq!(out.dim(), (rows.len(), columns.len()), "shape of out");
@@ -236,9 +241,7 @@ impl Posteriors {
             );
         });
     }
-}
 
-impl Posteriors {
     /// P of some rows, at most [`TILE`] of them: every training step asks for that. As [`between`](Self::between), but what is
     /// the same in both directions is computed in one: half of it in each, and then the sum of the block and its transpose.
     fn within(&self, rows: &[usize], mut out: ArrayViewMut2<f32>) {
@@ -255,10 +258,10 @@ impl Posteriors {
                 SCRATCH.set(scratch);
             });
         });
-        let scale = (1.0 / self.mixtures() as f64) as f32;
+        let share = self.share();
         for i in 0..rows.len() {
             for j in 0..=i {
-                let sum = (out[[i, j]] + out[[j, i]]) * scale;
+                let sum = (out[[i, j]] + out[[j, i]]) * share;
                 (out[[i, j]], out[[j, i]]) = (sum, sum);
             }
         }
@@ -320,10 +323,10 @@ fn owner_tile_body(left: Side, right: Side, scratch: &mut Scratch, mut out: Arra
     transposed.clear();
     transposed.resize(right.1.len(), [0.0; TILE]);
     add_shared(right, left_owners, transposed);
-    let scale = (1.0 / left.0.mixtures() as f64) as f32;
+    let share = left.0.share();
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         for (j, out) in out.iter_mut().enumerate() {
-            *out = (sums[i][j] + transposed[j][i]) * scale;
+            *out = (sums[i][j] + transposed[j][i]) * share;
         }
     }
 }

@@ -94,8 +94,10 @@ impl Panels {
         #[cfg(target_arch = "x86_64")]
         {
             let depth = self.used[0].len();
-            let panel = 2 * depth * VECTORS;
-            for (p, lines) in self.lines.chunks(panel.max(1)).enumerate() {
+            if depth == 0 {
+                return out.fill(0.0);
+            }
+            for (p, lines) in self.lines.chunks(2 * depth * VECTORS).enumerate() {
                 let columns = WIDTH.min(self.width - p * WIDTH);
                 let mut row = 0;
                 while row < d.nrows() {
@@ -148,10 +150,16 @@ mod x86 {
 
     impl Tile {
         /// Sums up so many rows: [`ROWS`] or one.
+        ///
+        /// # Safety
+        ///
+        /// In each of these rows of D, `stride` apart, `depth` numbers can be read from either factor on. The panel has
+        /// `2 depth` times [`VECTORS`] lines. In each of these rows of G, `width` apart, `columns` numbers, 1 to
+        /// [`VECTORS`] times [`LANES`], can be written from `out` on.
         #[target_feature(enable = "avx512f")]
         pub unsafe fn sum(&self, rows: usize) {
             let vectors = self.columns.div_ceil(LANES);
-            // SAFETY: as the caller says; the vectors counted here hold the tile's columns.
+            // SAFETY: the caller's promise, handed on; the vectors counted here hold the tile's columns.
             unsafe {
                 match (rows, vectors) {
                     (ROWS, 1) => self.sum_of::<ROWS, 1>(),
@@ -168,6 +176,7 @@ mod x86 {
             }
         }
 
+        /// As [`sum`](Self::sum), of R rows and the V vectors that hold the columns.
         #[inline]
         #[target_feature(enable = "avx512f")]
         unsafe fn sum_of<const R: usize, const V: usize>(&self) {
@@ -222,14 +231,16 @@ mod tests {
         }
         let mut panels = Panels::default();
         for (m, n, depth, padded) in
-            [(1, 1, 1, 1), (23, 80, 200, 208), (11, 79, 17, 32), (6, 177, 33, 48), (5, 33, 3, 4)]
+            [(1, 1, 1, 1), (23, 180, 200, 208), (7, 81, 200, 208), (11, 79, 17, 32), (6, 177, 33, 48), (5, 33, 0, 4)]
         {
-            let (d, u) = (random(m, 2 * padded, 1), random(n, 2 * padded, 2));
+            // Rows that are farther apart than they are long.
+            let d = random(m, 2 * padded + 9, 1);
+            let (d, u) = (d.slice(s![.., 3..2 * padded + 3]), random(n, 2 * padded, 2));
             let used = [0..depth, padded..padded + depth];
             // Panels are used again, so what is left of larger ones must not show.
             panels.pack(u.view(), used.clone());
             let mut found = vec![f32::NAN; m * n];
-            panels.multiply(d.view(), &mut found);
+            panels.multiply(d, &mut found);
             for (i, row) in found.chunks(n).enumerate() {
                 for (j, &found) in row.iter().enumerate() {
                     let columns = used.iter().cloned().flatten();

@@ -14,14 +14,15 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut, ArrayViewMut2, Axis, Dimension, s};
 use rayon::prelude::*;
 
 use super::adam::Adam;
 use super::loss::CodeLoss;
 use crate::kernel::Prior;
+use crate::math::elementwise::{self, AdamStep};
 use crate::math::tiles::{self, Panels};
-use crate::math::{elementwise, gemm};
+use crate::math::{gemm, threads};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
 
@@ -52,7 +53,7 @@ impl Losses {
     }
 }
 
-/// Everything a step writes to: made once, so that steps allocate nothing.
+/// Everything a step writes to: made once, some of it by the first step, so that the others allocate nothing.
 pub struct Workspace {
     rows: usize,
     /// Width of one batch: `rows`, padded.
@@ -209,40 +210,30 @@ impl Workspace {
         let moments = adam.mean.iter_mut().zip(&mut adam.square);
         for ((l, layer), (mean, square)) in levels.clone().zip(&mut net.layers_mut()[levels]).zip(moments) {
             let (down, up) = (self.down[l + 1].view(), self.up[l].view());
-            self.panels.pack(up, [0..k, padded..padded + k]);
-            let panels = &self.panels;
-            let rows = Axis(0);
-            let (w, m, v) = (&mut layer.weights, &mut mean.weights, &mut square.weights);
-            w.axis_chunks_iter_mut(rows, UPDATED)
-                .into_par_iter()
-                .zip(m.axis_chunks_iter_mut(rows, UPDATED))
-                .zip(v.axis_chunks_iter_mut(rows, UPDATED))
-                .zip(down.axis_chunks_iter(rows, UPDATED))
-                .for_each(|(((mut w, mut m), mut v), down)| {
-                    let mut gradient = GRADIENT.take();
-                    gradient.resize(w.len(), 0.0);
-                    panels.multiply(down, &mut gradient);
-                    let [w, m, v] = [&mut w, &mut m, &mut v].map(|of| of.as_slice_mut().expect("rows are contiguous"));
-                    elementwise::adam(&step, w, &gradient, m, v);
-                    GRADIENT.set(gradient);
-                });
-            let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
-            let biases = [
-                (enc, &mut layer.bias, &mut mean.bias, &mut square.bias),
-                (dec, &mut layer.decoder_bias, &mut mean.decoder_bias, &mut square.decoder_bias),
-            ];
-            for (deltas, w, m, v) in biases {
-                let mut gradient = GRADIENT.take();
-                gradient.resize(w.len(), 0.0);
-                sum_rows(deltas, Some(&mut gradient));
-                let [w, m, v] = [w, m, v].map(|of| of.as_slice_mut().expect("biases are contiguous"));
-                elementwise::adam(&step, w, &gradient, m, v);
-                GRADIENT.set(gradient);
-            }
+            threads::run(|| {
+                self.panels.pack(up, [0..k, padded..padded + k]);
+                let panels = &self.panels;
+                let blocks = Axis(0);
+                let (w, m, v) = (&mut layer.weights, &mut mean.weights, &mut square.weights);
+                w.axis_chunks_iter_mut(blocks, UPDATED)
+                    .into_par_iter()
+                    .zip(m.axis_chunks_iter_mut(blocks, UPDATED))
+                    .zip(v.axis_chunks_iter_mut(blocks, UPDATED))
+                    .zip(down.axis_chunks_iter(blocks, UPDATED))
+                    .for_each(|(((w, m), v), down)| {
+                        update(&step, [w, m, v], |gradient| panels.multiply(down, gradient));
+                    });
+                let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
+                let encoder = [&mut layer.bias, &mut mean.bias, &mut square.bias].map(|of| of.view_mut());
+                update(&step, encoder, |gradient| sum_rows(enc, Some(gradient)));
+                let decoder = [&mut layer.decoder_bias, &mut mean.decoder_bias, &mut square.decoder_bias];
+                update(&step, decoder.map(|of| of.view_mut()), |gradient| sum_rows(dec, Some(gradient)));
+            });
         }
     }
 
-    /// The gradients of the last call of [`differentiate`](Workspace::differentiate), layer by layer.
+    /// The gradients of the last call of [`differentiate`](Workspace::differentiate) or
+    /// [`weight_gradients`](Workspace::weight_gradients), layer by layer; none before.
     pub fn gradients(&self) -> &[Layer] {
         &self.gradients
     }
@@ -347,6 +338,16 @@ impl Workspace {
             sum_rows(dec, gradient.decoder_bias.as_slice_mut());
         }
     }
+}
+
+/// Adam on some weights and their two moments, with the gradient that `differentiate` writes.
+fn update<D: Dimension>(step: &AdamStep, of: [ArrayViewMut<f32, D>; 3], differentiate: impl FnOnce(&mut [f32])) {
+    let mut gradient = GRADIENT.take();
+    gradient.resize(of[0].len(), 0.0);
+    differentiate(&mut gradient);
+    let [w, m, v] = of.map(|of| of.into_slice().expect("weights are contiguous"));
+    elementwise::adam(step, w, &gradient, m, v);
+    GRADIENT.set(gradient);
 }
 
 /// The gradient of a bias: each entry is the sum of a row.
