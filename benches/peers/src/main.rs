@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo build --release                               # the command itself, for `command`
-//! cargo run --release -p dkae-peers -- all            # every comparison, about three quarters of an hour on two cores
+//! cargo run --release -p dkae-peers -- all            # every comparison, about an hour on two cores
 //! cargo run --release -p dkae-peers -- step kpca      # some of them
 //! cargo run --release -p dkae-peers -- --quick all    # small sizes: does everything run and agree?
 //! cargo run --release -p dkae-peers -- report         # table and chart again, from the kept results
@@ -75,7 +75,7 @@ enum Work {
     Svm,
     /// Time and memory as rows grow.
     Growth,
-    /// Start-up time and size of the command.
+    /// Start-up time and size of the command, and the time of its demo.
     Command,
     /// The time of a clean release build; not part of `all`.
     Build,
@@ -127,7 +127,7 @@ fn run(work: Work, bench: &Bench) -> Result<()> {
             bench.change(|results| results.growth = Some(growth))?;
         }
         Work::Command => {
-            let command = command::run()?;
+            let command = command::run(bench)?;
             bench.change(|results| results.command = Some(command))?;
         }
         Work::Build => {

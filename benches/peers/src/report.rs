@@ -139,9 +139,13 @@ fn tables(results: &Results) -> String {
     if let Some(command) = &results.command {
         let _ = writeln!(
             out,
-            "\n`dkae --help` takes {} ms (goal: below 20); the program has {:.1} MB.",
+            "\n`dkae --help` takes {} ms (goal: below 20); the program has {:.1} MB. `dkae demo` takes {} s: {} s its kernel, {} s \
+             its training, the rest figures and the page.",
             figure(command.help_ms),
-            command.mb
+            command.mb,
+            figure(command.demo_seconds),
+            figure(command.demo_kernel_seconds),
+            figure(command.demo_training_seconds)
         );
     }
     if let Some(build) = &results.build {

@@ -23,7 +23,7 @@ pub struct Results {
     pub works: BTreeMap<String, Entry>,
     /// Time and memory as rows grow.
     pub growth: Option<Growth>,
-    /// Start-up time and size of the command.
+    /// Start-up time and size of the command, and the time of its demo.
     pub command: Option<CommandFigures>,
     /// The time of a clean build.
     pub build: Option<Build>,

@@ -62,5 +62,7 @@ pub fn run(flags: &Demo, screen: Screen) -> Result<(String, Value)> {
     value["report"] = json!(shown(&page));
     value["sheet"] = json!(figures.each_ref().map(|path| shown(path)));
     value["seconds"] = json!(start.elapsed().as_secs_f64());
+    let parts = times.into_iter().map(|(part, time)| (part, json!(time.as_secs_f64())));
+    value["seconds-of-parts"] = Value::Object(parts.collect());
     Ok((text, value))
 }

@@ -14,6 +14,8 @@ fn the_demo_writes_a_model_a_page_and_a_figure() {
     let figure = |name: &str| value["figures"][name].as_f64().unwrap();
     assert!(figure("test.reconstruction") < 0.01, "{value}");
     assert!(figure("test.code") < 0.25, "{value}");
+    let parts = ["kernel", "training"].map(|part| value["seconds-of-parts"][part].as_f64().unwrap());
+    assert!(parts.iter().all(|&part| part > 0.0) && parts.iter().sum::<f64>() < value["seconds"].as_f64().unwrap());
     let svg = std::fs::read_to_string(folder.path().join("digits.svg")).unwrap();
     for words in ["prior kernel", "code kernel", "from its code", "validation"] {
         assert!(svg.contains(words), "{words}");
