@@ -153,7 +153,8 @@ fn announce(plan: &Plan, jobs: &[Job], screen: Screen) -> Result<()> {
     if plan.budget == Budget::Smoke || screen == Screen::Nothing {
         return Ok(());
     }
-    let found = screen.timed("measuring a few steps", || estimate::seconds(plan, jobs)).map_err(plain)?;
+    let found =
+        screen.watched("measuring a few steps", |progress| estimate::seconds(plan, jobs, progress)).map_err(plain)?;
     let time = match found / 86400.0 {
         days if days >= 2.0 => format!("{days:.0} days"),
         _ => seconds(Duration::from_secs_f64(found)),

@@ -215,6 +215,20 @@ impl Plan {
         }
     }
 
+    /// What a reader of numbers of this budget has to know.
+    pub fn caution(&self) -> Option<String> {
+        let layers = || self.hidden.iter().chain([&self.code]).map(usize::to_string).collect::<Vec<_>>().join("-");
+        self.embedded.then(|| {
+            format!(
+                "Budget {}: {} of the embedded digits and a network of d-{}, to show that everything works. These numbers are \
+                 not to be compared with the paper's.",
+                self.budget,
+                self.take,
+                layers()
+            )
+        })
+    }
+
     /// The lengths of a training on a set.
     pub fn steps(&self, set: Set) -> Steps {
         match set {

@@ -224,6 +224,7 @@ fn settings(recipe: &Recipe) -> serde_json::Value {
 
 /// A training in words.
 pub fn describe(set: Set, recipe: &Recipe) -> String {
+    let recipe = recipe.seeded();
     let train = &recipe.train;
     let layers: Vec<String> = train.layers.iter().map(usize::to_string).collect();
     let kernel = match &recipe.kernel {

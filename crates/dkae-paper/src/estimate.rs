@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use dkae::kernel::{Kernel, Linear};
+use dkae::progress::Progress;
 use dkae::train::{Event, Length, Trainer};
 use ndarray::Array2;
 
@@ -45,7 +46,7 @@ pub fn distinct(jobs: Vec<Job>) -> Vec<Job> {
 }
 
 /// Seconds per step in each phase, pretraining first, of a network on rows of a width.
-fn measure(trainer: &Trainer, width: usize) -> Result<Vec<f64>> {
+fn measure(trainer: &Trainer, width: usize, progress: &dyn Progress) -> Result<Vec<f64>> {
     let x = Array2::from_shape_fn((BATCH, width), |(i, j)| ((i * 31 + j * 17) % 97) as f32 / 97.0);
     let trainer = Trainer { pretrain: Some(Length::Steps(STEPS)), steps: Length::Steps(STEPS), ..trainer.clone() };
     let mut times: Vec<Vec<f64>> = Vec::new();
@@ -57,7 +58,7 @@ fn measure(trainer: &Trainer, width: usize) -> Result<Vec<f64>> {
             _ => {}
         }
         last = Instant::now();
-        ControlFlow::Continue(())
+        if progress.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     trainer.fit(x.view(), &*Linear.prior(x.view())?, &mut observer)?;
     // The middle one: the first steps of a phase touch memory for the first time.
@@ -69,7 +70,7 @@ fn measure(trainer: &Trainer, width: usize) -> Result<Vec<f64>> {
 }
 
 /// Seconds that these trainings will take together.
-pub fn seconds(plan: &Plan, jobs: &[Job]) -> Result<f64> {
+pub fn seconds(plan: &Plan, jobs: &[Job], progress: &dyn Progress) -> Result<f64> {
     let mut known: HashMap<(usize, Vec<usize>), Vec<f64>> = HashMap::new();
     let mut total = 0.0;
     for Job { set, recipe } in jobs {
@@ -77,7 +78,7 @@ pub fn seconds(plan: &Plan, jobs: &[Job]) -> Result<f64> {
         let key = (width, recipe.train.layers.clone());
         let times = match known.get(&key) {
             Some(times) => times.clone(),
-            None => known.entry(key).or_insert(measure(&recipe.train, width)?).clone(),
+            None => known.entry(key).or_insert(measure(&recipe.train, width, progress)?).clone(),
         };
         let steps = |length: Length| length.steps(rows, BATCH) as f64;
         if let Some((fine, layers)) = times.split_last() {
@@ -93,6 +94,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::{classify, lambda, sweep, walk};
+    use dkae::progress::Silent;
 
     #[test]
     fn experiments_share_trainings() {
@@ -115,8 +117,17 @@ mod tests {
             Job { set: Set::Mnist, recipe }
         };
         // One measurement serves both, so the ratio is exact but for pretraining.
-        let both = seconds(&plan, &[job(1_000), job(100_000)]).unwrap();
-        let small = seconds(&plan, &[job(1_000)]).unwrap();
+        let both = seconds(&plan, &[job(1_000), job(100_000)], &Silent).unwrap();
+        let small = seconds(&plan, &[job(1_000)], &Silent).unwrap();
         assert!(small > 0.0 && both > 10.0 * small, "{small} {both}");
+        /// Asks to stop at once.
+        struct Stop;
+        impl Progress for Stop {
+            fn stop(&self) -> bool {
+                true
+            }
+        }
+        let stopped = seconds(&plan, &[job(1_000)], &Stop);
+        assert!(matches!(stopped, Err(crate::Error::Dkae(dkae::Error::Interrupted))), "{stopped:?}");
     }
 }

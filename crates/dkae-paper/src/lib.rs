@@ -144,6 +144,11 @@ fn write(context: &Context, out: &Path, name: &str, results: &impl report::Resul
     report::write(context, out, name, results, start.elapsed().as_secs_f64())
 }
 
+/// Whether a file is JSON, all of it: a damaged one is made again.
+fn readable(file: &Path) -> bool {
+    std::fs::read(file).is_ok_and(|bytes| serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok())
+}
+
 /// What became of one experiment.
 #[derive(Clone, Debug)]
 pub struct Done {
@@ -162,7 +167,7 @@ pub fn reproduce(context: &Context, out: &Path, experiments: &[Experiment]) -> R
         let name = experiment.name();
         let folder = out.join(name);
         let files = [format!("{name}.svg"), format!("{name}.png"), "table.md".into(), "results.json".into()];
-        let there = files.iter().all(|file| folder.join(file).exists());
+        let there = files.iter().all(|file| folder.join(file).exists()) && readable(&folder.join("results.json"));
         let inputs = (context.inputs(), experiment.jobs(&context.plan, context.seed));
         let kept = there && context.store.is_noted(name, &inputs)?;
         if kept {

@@ -25,6 +25,14 @@ pub fn update(page: &Path, out: &Path) -> Result<usize> {
         return Err(Error::format(page, "", message).into());
     };
     let (text, count) = sections(out, &from_to(page.parent().unwrap_or(Path::new("")), out)?)?;
+    // What is on the page is not given up for nothing.
+    if count == 0 {
+        let message = format!(
+            "there are no results in {}; run an experiment first, or name the folder or the budget of those that were run",
+            out.display()
+        );
+        return Err(Error::setting("out", message).into());
+    }
     let new = format!("{before}{BEGIN}\n\n{text}{END}{after}");
     write_atomically(page, |file| file.write_all(new.as_bytes()))?;
     Ok(count)
@@ -54,9 +62,6 @@ fn sections(out: &Path, link: &str) -> Result<(String, usize)> {
             minutes("seconds_of_its_trainings"),
         );
         count += 1;
-    }
-    if count == 0 {
-        text += "No results yet: `dkae reproduce all` makes them.\n\n";
     }
     Ok((text, count))
 }
@@ -101,10 +106,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (page, out) = (folder.path().join("docs/page.md"), folder.path().join("results"));
         std::fs::create_dir_all(page.parent().unwrap()).unwrap();
+        std::fs::write(&page, format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
+        let refused = update(&page, &out).unwrap_err().to_string();
+        assert!(refused.contains("no results") && std::fs::read_to_string(&page).unwrap().contains("old"), "{refused}");
         std::fs::create_dir_all(out.join("walk")).unwrap();
         std::fs::write(out.join("walk/results.json"), r#"{"budget": "smoke", "seed": 3, "trainings": [1]}"#).unwrap();
         std::fs::write(out.join("walk/table.md"), "## A table\n").unwrap();
-        std::fs::write(&page, format!("above\n{BEGIN}\nold\n{END}\nbelow\n")).unwrap();
         for _ in 0..2 {
             assert_eq!(update(&page, &out).unwrap(), 1);
         }

@@ -150,7 +150,11 @@ pub fn write(context: &Context, out: &Path, name: &str, results: &impl Results, 
     let figure = results.figure()?;
     figure.save_svg(folder.join(name).with_extension("svg"))?;
     figure.save_png(folder.join(name).with_extension("png"), SCALE)?;
-    let table = results.table().markdown();
+    let mut table = results.table();
+    if let Some(caution) = context.plan.caution() {
+        table.note(caution);
+    }
+    let table = table.markdown();
     write_atomically(folder.join("table.md"), |file| file.write_all(table.as_bytes()))?;
     // Last: where it is, the others are.
     write_json(&folder.join("results.json"), &value)

@@ -106,7 +106,13 @@ impl Store {
     pub fn model(&self, key: &str, what: &str, settings: serde_json::Value) -> Result<Model> {
         let Clock { seconds } = read_json(&self.path(key, "time.json"))?.unwrap_or_default();
         self.log(Training { what: what.into(), key: key.into(), seconds, reused: true, settings });
-        Ok(Model::load(self.path(key, "dkae"))?)
+        Model::load(self.path(key, "dkae")).map_err(|error| match error {
+            Error::Format { path, place, message } => {
+                Error::Format { path, place, message: format!("{message}; remove it, and it will be trained again") }
+                    .into()
+            }
+            other => other.into(),
+        })
     }
 
     fn log(&self, training: Training) {

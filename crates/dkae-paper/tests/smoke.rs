@@ -81,6 +81,7 @@ fn all_nine_write_their_files_and_a_second_run_trains_nothing() {
         assert!(read(&format!("{name}.png")).starts_with(b"\x89PNG"), "{name}");
         let table = String::from_utf8(read("table.md")).unwrap();
         assert!(table.starts_with("## ") && table.contains("paper") && table.contains("\n| --- |"), "{table}");
+        assert!(table.contains("Budget smoke") && table.contains("not to be compared"), "{table}");
         assert!(!table.contains("NaN") && !table.contains("inf "), "{table}");
         let results: Value = serde_json::from_slice(&read("results.json")).unwrap();
         assert_eq!((results["experiment"].as_str(), results["seed"].as_u64()), (Some(name), Some(5)));
@@ -101,6 +102,10 @@ fn all_nine_write_their_files_and_a_second_run_trains_nothing() {
     let again = Counter::new(usize::MAX);
     let done = reproduce(&context(&cache, plan.clone(), &again), &out, &Experiment::ALL).unwrap();
     assert!(done.iter().all(|d| d.kept));
+    // A damaged file is not taken for a result.
+    std::fs::write(out.join("walk/results.json"), "{").unwrap();
+    let done = reproduce(&context(&cache, plan.clone(), &again), &out, &Experiment::ALL).unwrap();
+    assert_eq!(done.iter().filter(|d| !d.kept).map(|d| d.experiment.name()).collect::<Vec<_>>(), ["walk"]);
     // Without the results, but with the models: everything is written again, and equal, and nothing is trained.
     let before = std::fs::read(out.join("lambda/table.md")).unwrap();
     std::fs::remove_dir_all(&out).unwrap();
