@@ -24,11 +24,13 @@ fn close(what: &str, found: &[f32], want: &[f32], tolerance: f32) {
 fn both_ways_to_take_a_step_lead_to_the_same_weights_and_moments() {
     let x = Array2::from_shape_fn((ROWS, 177), |(i, j)| ((i * 31 + j * 17 + i * j) % 97) as f32 / 97.0);
     let batch: Vec<usize> = (0..ROWS).collect();
-    for tied in [true, false] {
+    // With rectified units zeros are skipped: above the weights, and below them where the code is linear.
+    let units = [Activation::Tanh, Activation::Relu].into_iter().flat_map(|hidden| [(true, hidden), (false, hidden)]);
+    for (tied, hidden) in units {
         let shape = Architecture {
             input: 177,
             layers: vec![103, 45],
-            hidden: Activation::Tanh,
+            hidden,
             code: Activation::Linear,
             output: Activation::Sigmoid,
             tied,

@@ -8,6 +8,8 @@ pub mod eigen;
 pub mod elementwise;
 pub mod gemm;
 pub mod rng;
+pub(crate) mod sparse;
 pub mod threads;
 pub(crate) mod tiles;
+pub(crate) mod turn;
 pub mod vector;

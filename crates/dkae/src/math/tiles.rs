@@ -21,14 +21,14 @@ const ROWS: usize = 5;
 /// Vectors in a row of a tile.
 const VECTORS: usize = 5;
 /// Numbers in a vector.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// Columns of a panel.
 const WIDTH: usize = VECTORS * LANES;
 
 /// Numbers that fill a vector, and a line of the cache.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; LANES]);
+pub(super) struct Line(pub [f32; LANES]);
 
 /// Whether this processor has the instructions that tiles are made of.
 pub fn available() -> bool {

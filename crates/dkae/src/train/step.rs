@@ -21,7 +21,9 @@ use super::adam::Adam;
 use super::loss::CodeLoss;
 use crate::kernel::Prior;
 use crate::math::elementwise::{self, AdamStep};
+use crate::math::sparse::{self, Nonzeros};
 use crate::math::tiles::{self, Panels};
+use crate::math::turn::turn;
 use crate::math::{gemm, threads};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
@@ -69,6 +71,7 @@ pub struct Workspace {
     /// Room for gradients; none until somebody asks for them, since [`descend`](Workspace::descend) does without.
     gradients: Vec<Layer>,
     panels: Panels,
+    nonzeros: Nonzeros,
 }
 
 impl Workspace {
@@ -89,6 +92,7 @@ impl Workspace {
             loss: CodeLoss::new(rows),
             gradients: Vec::new(),
             panels: Panels::default(),
+            nonzeros: Nonzeros::default(),
         }
     }
 
@@ -129,7 +133,10 @@ impl Workspace {
             let input = below[l].slice(s![.., ..padded]);
             let output = above[0].slice_mut(s![.., ..padded]);
             let layer = &net.layers()[l];
-            propagate(layer.weights.view(), input, layer.bias.as_slice(), net.architecture().activation(l + 1), output);
+            let activation = net.architecture().activation(l + 1);
+            // Rows themselves may be mostly zero: pictures, counts of words.
+            let nonzeros = (l == 0 || rectified(net, l)).then_some(&mut self.nonzeros);
+            propagate(layer.weights.view(), input, nonzeros, layer.bias.as_slice(), (activation, self.rows), output);
         }
     }
 
@@ -142,8 +149,9 @@ impl Workspace {
             let input = above[0].slice(s![.., padded..]);
             let output = below[l].slice_mut(s![.., padded..]);
             let layer = &net.layers()[l];
-            let activation = net.architecture().activation(l);
-            propagate(layer.back().t(), input, layer.decoder_bias.as_slice(), activation, output);
+            let activation = (net.architecture().activation(l), self.rows);
+            let nonzeros = rectified(net, l + 1).then_some(&mut self.nonzeros);
+            propagate(layer.back().t(), input, nonzeros, layer.decoder_bias.as_slice(), activation, output);
         }
     }
 
@@ -207,29 +215,37 @@ impl Workspace {
         }
         let (k, padded) = (self.rows, self.padded);
         let step = adam.next(rate, 1.0, decay);
-        let moments = adam.mean.iter_mut().zip(&mut adam.square);
-        for ((l, layer), (mean, square)) in levels.clone().zip(&mut net.layers_mut()[levels]).zip(moments) {
-            let (down, up) = (self.down[l + 1].view(), self.up[l].view());
-            threads::run(|| {
-                self.panels.pack(up, [0..k, padded..padded + k]);
-                let panels = &self.panels;
-                let blocks = Axis(0);
-                let (w, m, v) = (&mut layer.weights, &mut mean.weights, &mut square.weights);
-                w.axis_chunks_iter_mut(blocks, UPDATED)
-                    .into_par_iter()
-                    .zip(m.axis_chunks_iter_mut(blocks, UPDATED))
-                    .zip(v.axis_chunks_iter_mut(blocks, UPDATED))
-                    .zip(down.axis_chunks_iter(blocks, UPDATED))
-                    .for_each(|(((w, m), v), down)| {
-                        update(&step, [w, m, v], |gradient| panels.multiply(down, gradient));
-                    });
+        threads::run(|| {
+            for (i, l) in levels.enumerate() {
+                let (rectified_above, rectified_below) = (rectified(net, l + 1), rectified(net, l));
+                let (layer, mean, square) = (&mut net.layers_mut()[l], &mut adam.mean[i], &mut adam.square[i]);
+                let (down, up) = (self.down[l + 1].view(), self.up[l].view());
+                let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
+                // Rows of the gradient by what is not zero above the weights, or its columns by what is not zero below.
+                if rectified_above && self.nonzeros.take(down) <= sparse::DENSEST {
+                    update_sparse(&step, of, &self.nonzeros, up.t());
+                } else if rectified_below && self.nonzeros.take(up) <= sparse::DENSEST {
+                    update_sparse(&step, of.map(|of| of.reversed_axes()), &self.nonzeros, down.t());
+                } else {
+                    self.panels.pack(up, [0..k, padded..padded + k]);
+                    let (panels, blocks) = (&self.panels, Axis(0));
+                    let [mut w, mut m, mut v] = of;
+                    w.axis_chunks_iter_mut(blocks, UPDATED)
+                        .into_par_iter()
+                        .zip(m.axis_chunks_iter_mut(blocks, UPDATED))
+                        .zip(v.axis_chunks_iter_mut(blocks, UPDATED))
+                        .zip(down.axis_chunks_iter(blocks, UPDATED))
+                        .for_each(|(((w, m), v), down)| {
+                            update(&step, [w, m, v], |gradient| panels.multiply(down, gradient));
+                        });
+                }
                 let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
                 let encoder = [&mut layer.bias, &mut mean.bias, &mut square.bias].map(|of| of.view_mut());
                 update(&step, encoder, |gradient| sum_rows(enc, Some(gradient)));
                 let decoder = [&mut layer.decoder_bias, &mut mean.decoder_bias, &mut square.decoder_bias];
                 update(&step, decoder.map(|of| of.view_mut()), |gradient| sum_rows(dec, Some(gradient)));
-            });
-        }
+            }
+        });
     }
 
     /// The gradients of the last call of [`differentiate`](Workspace::differentiate) or
@@ -283,13 +299,14 @@ impl Workspace {
             let activation = net.architecture().activation(l + 1);
             let (below, above) = self.up.split_at_mut(l + 1);
             let input = below[l].slice(s![.., padded..]);
+            let nonzeros = rectified(net, l).then_some(&mut self.nonzeros);
             if l + 1 == levels.end {
                 let output = self.down[l + 1].slice_mut(s![.., ..padded]);
-                product(net.layers()[l].back(), input, output, |_, _| ());
+                product(net.layers()[l].back(), input, nonzeros, output, |_, _| ());
             } else {
                 let h = self.down[l + 1].slice(s![.., padded..]);
                 let output = above[0].slice_mut(s![.., padded..]);
-                back(net.layers()[l].back(), input, activation, h, output);
+                back(net.layers()[l].back(), input, nonzeros, (activation, h), output);
             }
         }
     }
@@ -310,8 +327,9 @@ impl Workspace {
             let (below, above) = self.down.split_at_mut(l + 1);
             let input = above[0].slice(s![.., ..padded]);
             let output = below[l].slice_mut(s![.., ..padded]);
-            let h = self.up[l].slice(s![.., ..padded]);
-            back(net.layers()[l].weights.t(), input, net.architecture().activation(l), h, output);
+            let slope = (net.architecture().activation(l), self.up[l].slice(s![.., ..padded]));
+            let nonzeros = rectified(net, l + 1).then_some(&mut self.nonzeros);
+            back(net.layers()[l].weights.t(), input, nonzeros, slope, output);
         }
     }
 
@@ -328,11 +346,11 @@ impl Workspace {
             let (enc, h_decoder) = down.split_at(Axis(1), padded);
             let (h, dec) = up.split_at(Axis(1), padded);
             if tied {
-                product(down, up.t(), gradient.weights.view_mut(), |_, _| ());
+                product(down, up.t(), None, gradient.weights.view_mut(), |_, _| ());
             } else {
-                product(enc, h.t(), gradient.weights.view_mut(), |_, _| ());
+                product(enc, h.t(), None, gradient.weights.view_mut(), |_, _| ());
                 let own = gradient.decoder_weights.as_mut().expect("untied layers have decoder weights");
-                product(h_decoder, dec.t(), own.view_mut(), |_, _| ());
+                product(h_decoder, dec.t(), None, own.view_mut(), |_, _| ());
             }
             sum_rows(enc, gradient.bias.as_slice_mut());
             sum_rows(dec, gradient.decoder_bias.as_slice_mut());
@@ -350,35 +368,92 @@ fn update<D: Dimension>(step: &AdamStep, of: [ArrayViewMut<f32, D>; 3], differen
     GRADIENT.set(gradient);
 }
 
+/// Adam on weights and their two moments with the gradient `S Q`, by panels of its columns. Rows or columns of the weights are
+/// contiguous.
+fn update_sparse(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: &Nonzeros, q: ArrayView2<f32>) {
+    let panels = Axis(1);
+    let [mut w, mut m, mut v] = of;
+    let of_panels = w
+        .axis_chunks_iter_mut(panels, sparse::WIDTH)
+        .into_par_iter()
+        .zip(m.axis_chunks_iter_mut(panels, sparse::WIDTH))
+        .zip(v.axis_chunks_iter_mut(panels, sparse::WIDTH));
+    s.multiply(q, of_panels, |((w, m), v), rows, gradient| {
+        let gradient = gradient.slice(s![.., ..w.ncols()]);
+        let [w, m, v] = [w, m, v].map(|of| of.slice_mut(s![rows.clone(), ..]));
+        if w.ncols() <= 1 || w.strides()[1] == 1 {
+            return update_rows(step, [w, m, v], gradient);
+        }
+        let mut room = GRADIENT.take();
+        room.resize(gradient.len(), 0.0);
+        let (rows, columns) = gradient.dim();
+        let mut turned = ArrayViewMut2::from_shape((columns, rows), &mut room[..]).expect("as large as it says");
+        turn(gradient, turned.view_mut());
+        update_rows(step, [w, m, v].map(|of| of.reversed_axes()), turned.view());
+        GRADIENT.set(room);
+    });
+}
+
+/// Adam, row by row.
+fn update_rows(step: &AdamStep, [mut w, mut m, mut v]: [ArrayViewMut2<f32>; 3], gradient: ArrayView2<f32>) {
+    let all = w.rows_mut().into_iter().zip(m.rows_mut()).zip(v.rows_mut()).zip(gradient.rows());
+    for (((w, m), v), gradient) in all {
+        let [w, m, v] = [w, m, v].map(|of| of.into_slice().expect("rows are contiguous"));
+        elementwise::adam(step, w, gradient.to_slice().expect("rows are contiguous"), m, v);
+    }
+}
+
 /// The gradient of a bias: each entry is the sum of a row.
 fn sum_rows(deltas: ArrayView2<f32>, out: Option<&mut [f32]>) {
     let out = out.expect("biases are contiguous");
     out.par_iter_mut().with_min_len(PIECE).zip(deltas.axis_iter(Axis(0))).for_each(|(out, row)| *out = row.sum());
 }
 
-/// `output = w input`; `finish` gets the first row's number and the block of rows that begins there.
+/// Whether the units of a level are rectified: many of their numbers are zero then, and so are their gradients.
+fn rectified(net: &Autoencoder, level: usize) -> bool {
+    net.architecture().activation(level) == Activation::Relu
+}
+
+/// `output = w input`; `finish` gets the first row's number and the block of rows that begins there. With room for what is not zero
+/// in the input, zeros are skipped if there are enough of them.
 fn product(
     w: ArrayView2<f32>,
     input: ArrayView2<f32>,
-    output: ArrayViewMut2<f32>,
+    nonzeros: Option<&mut Nonzeros>,
+    mut output: ArrayViewMut2<f32>,
     finish: impl Fn(usize, ArrayViewMut2<f32>) + Sync,
 ) {
+    if let Some(nonzeros) = nonzeros
+        && tiles::available()
+        && nonzeros.take(input.t()) <= sparse::DENSEST
+    {
+        let panels = output.axis_chunks_iter_mut(Axis(0), sparse::WIDTH).into_par_iter().enumerate();
+        return nonzeros.multiply(w.t(), panels, |(panel, output), rows, block| {
+            turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
+            if rows.end == output.ncols() {
+                finish(*panel * sparse::WIDTH, output.view_mut());
+            }
+        });
+    }
     let rows = gemm::rows_for_each_thread(output.nrows());
     gemm::product_by_rows(1.0, w, input, 0.0, output, rows, finish);
 }
 
-/// `output = s(w input + bias)`, features x rows.
+/// `output = s(w input + bias)`, features x rows, of which so many are a batch; the others become zero.
 fn propagate(
     w: ArrayView2<f32>,
     input: ArrayView2<f32>,
+    nonzeros: Option<&mut Nonzeros>,
     bias: Option<&[f32]>,
-    activation: Activation,
+    (activation, batch): (Activation, usize),
     output: ArrayViewMut2<f32>,
 ) {
     let bias = bias.expect("biases are contiguous");
-    product(w, input, output, |first, mut block| {
+    product(w, input, nonzeros, output, |first, mut block| {
         for (mut row, &bias) in block.rows_mut().into_iter().zip(&bias[first..]) {
-            activation.apply(row.as_slice_mut().expect("rows are contiguous"), bias);
+            let row = row.as_slice_mut().expect("rows are contiguous");
+            activation.apply(row, bias);
+            row[batch..].fill(0.0);
         }
     });
 }
@@ -387,11 +462,11 @@ fn propagate(
 fn back(
     w: ArrayView2<f32>,
     input: ArrayView2<f32>,
-    activation: Activation,
-    h: ArrayView2<f32>,
+    nonzeros: Option<&mut Nonzeros>,
+    (activation, h): (Activation, ArrayView2<f32>),
     output: ArrayViewMut2<f32>,
 ) {
-    product(w, input, output, |first, mut block| {
+    product(w, input, nonzeros, output, |first, mut block| {
         for (mut row, h) in block.rows_mut().into_iter().zip(h.slice(s![first.., ..]).rows()) {
             activation.multiply_slope(
                 row.as_slice_mut().expect("rows are contiguous"),

@@ -1,0 +1,345 @@
+//! Products that skip zeros: `R = S Q`, where many numbers of S are zero.
+//!
+//! A rectified unit is silent on most rows, and where it is silent no gradient passes: of the numbers that a training step
+//! multiplies weights with, half and more are zero, at no fixed places. A general product multiplies with all of them. Here
+//! each row of S is kept as a list of what is not zero, and each entry adds its multiple of one row of Q:
+//!
+//! ```text
+//! R[i, :] = sum over j with S[i, j] != 0 of  S[i, j] Q[j, :]
+//! ```
+//!
+//! Q is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48 rows, which fit
+//! the first-level cache; every row of S passes its entries for the piece, its eight sums in registers. Every number of R is summed in the order
+//! of the columns of S alone, so its bits depend neither on the number of threads nor on how S is cut into rows.
+//! Processors without AVX-512 have the general product.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use ndarray::{ArrayView2, ArrayViewMut2, s};
+use rayon::prelude::*;
+
+use super::threads;
+use super::tiles::{LANES, Line, available};
+use super::turn::turn;
+
+/// Vectors in the row of a panel.
+const VECTORS: usize = 8;
+/// Columns of a panel.
+pub const WIDTH: usize = VECTORS * LANES;
+/// Rows of a piece of a panel: 24 KB of the 32 that the first-level cache has.
+const DEPTH: usize = 48;
+/// Rows of R that are made together: their sums stay in the second-level cache.
+const ROWS: usize = 208;
+
+/// The largest share of entries at which skipping the others pays.
+pub const DENSEST: f64 = 0.7;
+
+/// What is not zero in [`DEPTH`] columns of a row, in their order.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Run {
+    /// How far the entry's row is from the first one of the piece, in bytes.
+    offsets: [u16; DEPTH],
+    values: [f32; DEPTH],
+}
+
+const _: () = assert!(DEPTH * WIDTH * size_of::<f32>() <= 1 << 16, "offsets have 16 bits");
+
+thread_local! {
+    // Taken out while in use: a thread that waits may be given another panel meanwhile.
+    static PANEL: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    static SUMS: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// S: of each row what is not zero.
+#[derive(Default)]
+pub struct Nonzeros {
+    rows: usize,
+    columns: usize,
+    /// For each piece of columns the runs of all rows, and how many entries they have.
+    runs: Vec<Run>,
+    counts: Vec<u8>,
+}
+
+impl Nonzeros {
+    /// Takes S in place of what was there, and tells the share of its numbers that are not zero. Its rows or its columns are
+    /// contiguous. No memory is asked for where that was as large.
+    pub fn take(&mut self, s: ArrayView2<f32>) -> f64 {
+        assert!(available(), "asked before");
+        (self.rows, self.columns) = s.dim();
+        let runs = self.rows * self.columns.div_ceil(DEPTH);
+        self.runs.resize(runs, Run { offsets: [0; DEPTH], values: [0.0; DEPTH] });
+        self.counts.resize(runs, 0);
+        let rows = self.rows.max(1);
+        let entries: usize = threads::run(|| {
+            let pieces = self.runs.par_chunks_mut(rows).zip(self.counts.par_chunks_mut(rows));
+            let taken = pieces.enumerate().map(|(piece, (runs, counts))| {
+                let columns = piece * DEPTH..(piece * DEPTH + DEPTH).min(s.ncols());
+                take_piece(s.slice(s![.., columns]), runs, counts)
+            });
+            taken.sum()
+        });
+        entries as f64 / (self.rows * self.columns).max(1) as f64
+    }
+
+    /// `R = S Q` by panels: `finish` gets what `of_panels` has for the panel, the rows of R that are done, and these, each in
+    /// [`WIDTH`] numbers of which the panel's columns count. The rows or the columns of Q are contiguous.
+    pub fn multiply<O: Send>(
+        &self,
+        q: ArrayView2<f32>,
+        of_panels: impl IndexedParallelIterator<Item = O>,
+        finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
+    ) {
+        assert!(available(), "asked before");
+        assert_eq!(q.nrows(), self.columns, "inner dimensions of s and q");
+        assert_eq!(of_panels.len(), q.ncols().div_ceil(WIDTH), "one for each panel");
+        let work = |(p, mut of_panel): (usize, O)| {
+            let q = q.slice(s![.., p * WIDTH..(p * WIDTH + WIDTH).min(q.ncols())]);
+            let (mut panel, mut sums) = (PANEL.take(), SUMS.take());
+            panel.resize(panel.len().max(self.columns * VECTORS), Line([0.0; LANES]));
+            for first in (0..self.rows).step_by(ROWS) {
+                let rows = first..(first + ROWS).min(self.rows);
+                sums.clear();
+                sums.resize(rows.len() * VECTORS, Line([0.0; LANES]));
+                for (piece, lines) in panel[..self.columns * VECTORS].chunks_mut(DEPTH * VECTORS).enumerate() {
+                    if first == 0 {
+                        pack(q.slice(s![piece * DEPTH..piece * DEPTH + lines.len() / VECTORS, ..]), lines);
+                    }
+                    let at = piece * self.rows;
+                    let (runs, counts) = (&self.runs[at..][rows.clone()], &self.counts[at..][rows.clone()]);
+                    let next = (piece + 1) * DEPTH..((piece + 2) * DEPTH).min(self.columns);
+                    // While this piece keeps the processor busy, memory sends the next one.
+                    let next = (first == 0 && !next.is_empty()).then(|| q.slice(s![next, ..]));
+                    add(runs, counts, lines, &mut sums, q.ncols().div_ceil(LANES), next);
+                }
+                finish(&mut of_panel, rows, numbers(&sums));
+            }
+            PANEL.set(panel);
+            SUMS.set(sums);
+        };
+        threads::run(|| of_panels.enumerate().for_each(work));
+    }
+}
+
+/// The runs of all rows of a piece of S; how many entries they have together.
+fn take_piece(s: ArrayView2<f32>, runs: &mut [Run], counts: &mut [u8]) -> usize {
+    let mut entries = 0;
+    let mut buffer = [0.0f32; LANES * DEPTH];
+    let contiguous = s.ncols() <= 1 || s.strides()[1] == 1;
+    for ((block, runs), counts) in (0..).zip(runs.chunks_mut(LANES)).zip(counts.chunks_mut(LANES)) {
+        let first = block * LANES;
+        let rows = s.slice(s![first..first + runs.len(), ..]);
+        let mut room = ArrayViewMut2::from_shape((LANES, DEPTH), &mut buffer[..]).expect("as large as it says");
+        let mut some = room.slice_mut(s![..runs.len(), ..s.ncols()]);
+        // What is left of a block before this lies beyond the columns, which are the same for all, or beyond the rows.
+        if contiguous {
+            copy(rows, &mut some)
+        } else {
+            turn(rows.t(), some)
+        }
+        for ((row, run), count) in buffer.as_chunks::<DEPTH>().0.iter().zip(runs).zip(counts) {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `available` was asked.
+            unsafe {
+                *count = x86::compress(row, run);
+            }
+            entries += usize::from(*count);
+        }
+    }
+    entries
+}
+
+/// Copies a piece of Q, at most [`DEPTH`] rows and [`WIDTH`] columns, into the lines of a panel.
+fn pack(q: ArrayView2<f32>, lines: &mut [Line]) {
+    let (depth, width) = q.dim();
+    let mut panel = numbers_mut(lines);
+    let mut panel = panel.slice_mut(s![..depth, ..width]);
+    if width <= 1 || q.strides()[1] == 1 { copy(q, &mut panel) } else { turn(q.t(), panel) }
+}
+
+/// `to = from`, whose rows are contiguous: by whole rows, which short ones gain from.
+fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
+    for (mut to, from) in to.rows_mut().into_iter().zip(from.rows()) {
+        let (to, from) = (to.as_slice_mut(), from.to_slice());
+        to.expect("rows are contiguous").copy_from_slice(from.expect("rows are contiguous"));
+    }
+}
+
+/// Asks for a row of a matrix, or a column if that is what is contiguous: it will be wanted soon. Nothing where there is none.
+fn fetch(matrix: ArrayView2<f32>, row: usize) {
+    let matrix = if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() };
+    if row < matrix.nrows() {
+        let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
+        for column in (0..matrix.ncols() + LANES).step_by(LANES) {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a hint, which no address makes wrong.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast());
+            }
+        }
+    }
+}
+
+/// Adds to the sums of each row what its run says; meanwhile the next piece of Q is asked for.
+fn add(runs: &[Run], counts: &[u8], piece: &[Line], sums: &mut [Line], vectors: usize, next: Option<ArrayView2<f32>>) {
+    assert!(sums.len() >= runs.len() * VECTORS && counts.len() == runs.len(), "sums and counts for every run");
+    for (row, ((run, &count), sums)) in runs.iter().zip(counts).zip(sums.chunks_exact_mut(VECTORS)).enumerate() {
+        if let Some(next) = next {
+            fetch(next, row);
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `available` was asked. A run has `count` entries at most [`DEPTH`], whose offsets are those of rows of this
+        // piece: `take` and `multiply` cut S and Q at the same places. A row has `VECTORS` lines, as have the sums.
+        unsafe {
+            let (sums, piece) = (sums.as_mut_ptr(), piece.as_ptr());
+            match vectors {
+                1 => x86::add::<1>(run, count, piece, sums),
+                2 => x86::add::<2>(run, count, piece, sums),
+                3 => x86::add::<3>(run, count, piece, sums),
+                4 => x86::add::<4>(run, count, piece, sums),
+                5 => x86::add::<5>(run, count, piece, sums),
+                6 => x86::add::<6>(run, count, piece, sums),
+                7 => x86::add::<7>(run, count, piece, sums),
+                _ => x86::add::<VECTORS>(run, count, piece, sums),
+            }
+        }
+    }
+}
+
+/// Lines as rows of [`WIDTH`] numbers.
+fn numbers(lines: &[Line]) -> ArrayView2<'_, f32> {
+    let rows = lines.len() / VECTORS;
+    // SAFETY: lines are numbers without gaps.
+    let numbers = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast::<f32>(), rows * WIDTH) };
+    ArrayView2::from_shape((rows, WIDTH), numbers).expect("as many as there are")
+}
+
+fn numbers_mut(lines: &mut [Line]) -> ArrayViewMut2<'_, f32> {
+    let rows = lines.len() / VECTORS;
+    // SAFETY: lines are numbers without gaps, borrowed as long as the view lives.
+    let numbers = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), rows * WIDTH) };
+    ArrayViewMut2::from_shape((rows, WIDTH), numbers).expect("as many as there are")
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{DEPTH, LANES, Line, Run, VECTORS};
+
+    /// The entries of a row, and how many there are.
+    #[target_feature(enable = "avx512f")]
+    pub fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
+        let step = (VECTORS * size_of::<Line>()) as i32;
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let mut offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step));
+        let mut count = 0;
+        for first in (0..DEPTH).step_by(LANES) {
+            // SAFETY: `first` and the 15 after it are within the row. At most `first` entries were written before, so that
+            // 16 more are within the run; those beyond the entries are written over by the next, or never read.
+            unsafe {
+                let values = _mm512_loadu_ps(row.as_ptr().add(first));
+                let found = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(values, _mm512_setzero_ps());
+                _mm512_storeu_ps(run.values.as_mut_ptr().add(count), _mm512_maskz_compress_ps(found, values));
+                let which = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(found, offsets));
+                _mm256_storeu_si256(run.offsets.as_mut_ptr().add(count).cast(), which);
+                count += found.count_ones() as usize;
+            }
+            offsets = _mm512_add_epi32(offsets, _mm512_set1_epi32(step * LANES as i32));
+        }
+        count as u8
+    }
+
+    /// Adds the entries' multiples of their rows to V vectors of sums.
+    ///
+    /// # Safety
+    ///
+    /// The first `count` entries of the run, at most [`DEPTH`], were written, and from each of their offsets on V lines of the piece can be
+    /// read; V lines of sums can be read and written.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn add<const V: usize>(run: &Run, count: u8, piece: *const Line, sums: *mut Line) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut found: [__m512; V] = std::array::from_fn(|v| _mm512_load_ps(sums.add(v).cast()));
+            for entry in 0..usize::from(count) {
+                let value = _mm512_set1_ps(*run.values.get_unchecked(entry));
+                let row = piece.byte_add(usize::from(*run.offsets.get_unchecked(entry)));
+                for (v, sum) in found.iter_mut().enumerate() {
+                    *sum = _mm512_fmadd_ps(value, _mm512_load_ps(row.add(v).cast()), *sum);
+                }
+            }
+            for (v, sum) in found.into_iter().enumerate() {
+                _mm512_store_ps(sums.add(v).cast(), sum);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::rng;
+    use ndarray::{Array2, Axis};
+    use rand::RngExt;
+
+    fn random(m: usize, n: usize, share: f32) -> Array2<f32> {
+        let mut rng = rng::stream(7, rng::Purpose::Demo, m as u64, n as u64);
+        let mut number = || (rng.random::<f32>(), rng.random::<f32>() - 0.5);
+        Array2::from_shape_simple_fn((m, n), || match number() {
+            (chance, value) if chance < share => value,
+            _ => 0.0,
+        })
+    }
+
+    fn product(s: ArrayView2<f32>, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
+        let mut zeros = Nonzeros::default();
+        // Runs are used again, so what is left of larger ones must not show.
+        zeros.take(random(300, 90, 1.0).view());
+        let share = zeros.take(s);
+        let mut found = Array2::from_elem((s.nrows(), q.ncols()), f32::NAN);
+        zeros.multiply(q, found.axis_chunks_iter_mut(Axis(1), WIDTH).into_par_iter(), |found, rows, block| {
+            let width = found.ncols();
+            found.slice_mut(s![rows, ..]).assign(&block.slice(s![.., ..width]));
+        });
+        (share, found)
+    }
+
+    #[test]
+    fn it_is_the_plain_product_for_every_layout_share_and_number_of_threads() {
+        if !available() {
+            return eprintln!("skipped: this processor has no AVX-512");
+        }
+        for (m, n, depth, share) in
+            [(1, 1, 1, 1.0), (200, 130, 784, 0.2), (417, 80, 48, 0.5), (17, 300, 97, 1.0), (209, 257, 49, 0.0)]
+        {
+            let (s, q) = (random(m, depth, share), random(depth, n, 1.0));
+            let turned = |a: &Array2<f32>| a.t().as_standard_layout().into_owned();
+            let (st, qt) = (turned(&s), turned(&q));
+            let (found_share, found) = threads::with_count(1, || product(s.view(), q.view()));
+            let nonzero = s.iter().filter(|&&v| v != 0.0).count() as f64;
+            assert!((found_share - nonzero / s.len() as f64).abs() < 1e-9, "{found_share}");
+            for ((i, j), &found) in found.indexed_iter() {
+                let want: f64 = (0..depth).map(|k| f64::from(s[[i, k]]) * f64::from(q[[k, j]])).sum();
+                assert!((f64::from(found) - want).abs() < 1e-4, "{m} {n} {depth}: {i} {j}: {found} {want}");
+            }
+            for (s, q) in [(s.view(), qt.t()), (st.t(), q.view()), (st.t(), qt.t())] {
+                assert_eq!(threads::with_count(3, || product(s, q)).1, found, "{m} {n} {depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_skipped() {
+        if !available() {
+            return eprintln!("skipped: this processor has no AVX-512");
+        }
+        let mut s = random(3, 60, 0.5);
+        s[[1, 50]] = f32::NAN;
+        let (_, found) = product(s.view(), random(60, 4, 1.0).view());
+        assert!(found.row(1).iter().all(|v| v.is_nan()) && found.row(2).iter().all(|v| v.is_finite()));
+    }
+}
