@@ -14,7 +14,7 @@
 //!
 //! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
 //! end. The trial compares candidates at a shorter training, on validation rows alone and for the first seed; its winner
-//! is then trained like all others. Weights start as in the paper, at random and pretrained, but for two of the candidates.
+//! is then trained like all others. Weights start as in the paper, at random and pretrained, but for the candidates that say so.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use dkae::metrics::accuracy;
 use dkae::net::{Activation, Init, Model};
 use dkae::progress::Progress;
 use dkae::recipe::Recipe;
-use dkae::train::{Noise, Trainer};
+use dkae::train::{Length, Noise, Trainer};
 use dkae_report::Figure;
 use dkae_report::dots::{Dot, Dots, Line};
 use dkae_report::panel::{self, Sheet};
@@ -178,7 +178,8 @@ const MORE_ROWS: [usize; 2] = [1000, 500];
 /// Deviation of the Gaussian noise on the inputs that is tried, in the units of the scaled rows.
 const NOISE: f32 = 0.3;
 
-/// What is tried for the best codes: priors of more rows and of other kinds, another weight, another code, another start.
+/// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units, another start, a longer
+/// training.
 fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
     let usual = plan.classified(set, seed);
     let rows = if set == Set::Cifar { MORE_ROWS[1] } else { MORE_ROWS[0] };
@@ -189,6 +190,7 @@ fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
     let with = |kernel: &KernelSpec, train: Trainer| Recipe { kernel: kernel.clone(), train, ..usual.clone() };
     let same = || usual.train.clone();
     let relu = |lambda| Trainer { code: Activation::Relu, lambda, ..same() };
+    let sigmoid = || Trainer { hidden: Activation::Sigmoid, code: Activation::Sigmoid, ..same() };
     let mut all = vec![
         ("the paper's: PCK of 200 rows, lambda 0.1".into(), usual.clone()),
         ("PCK of more rows".into(), with(&many, same())),
@@ -196,9 +198,24 @@ fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
         ("PCK of more rows + RBF".into(), with(&both, same())),
         ("RBF, relu code".into(), with(&rbf, relu(0.1))),
         ("RBF, relu code, lambda 0.5".into(), with(&rbf, relu(0.5))),
+        ("RBF, relu code, twice the steps".into(), with(&rbf, longer(relu(0.1)))),
+        ("RBF, sigmoid units".into(), with(&rbf, sigmoid())),
+        ("RBF, sigmoid units, twice the steps".into(), with(&rbf, longer(sigmoid()))),
     ];
-    all.extend(mirrored(relu(0.1)).map(|train| ("RBF, relu code, mirrored start".into(), with(&rbf, train))));
+    if let Some(train) = mirrored(relu(0.1)) {
+        all.push(("RBF, relu code, mirrored start".into(), with(&rbf, train.clone())));
+        all.push(("RBF, relu code, mirrored start, twice the steps".into(), with(&rbf, longer(train))));
+    }
     all
+}
+
+/// The same training with twice the steps after pretraining.
+fn longer(train: Trainer) -> Trainer {
+    let steps = match train.steps {
+        Length::Steps(n) => Length::Steps(2 * n),
+        Length::PaperEpochs(n) => Length::PaperEpochs(2 * n),
+    };
+    Trainer { steps, ..train }
 }
 
 /// The same training from mirrored weights, which need no pretraining; none where units are not rectified.
@@ -217,8 +234,10 @@ fn supervised_candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recip
         (format!("labels, noise of {NOISE}"), with(Trainer { noise, ..same() })),
         ("labels, relu code".into(), with(Trainer { code: Activation::Relu, ..same() })),
     ];
-    let mirrored = mirrored(Trainer { noise, ..same() });
-    all.extend(mirrored.map(|train| (format!("labels, noise of {NOISE}, mirrored start"), with(train))));
+    if let Some(train) = mirrored(Trainer { noise, ..same() }) {
+        all.push((format!("labels, noise of {NOISE}, mirrored start"), with(train.clone())));
+        all.push((format!("labels, noise of {NOISE}, mirrored start, twice the steps"), with(longer(train))));
+    }
     all
 }
 
