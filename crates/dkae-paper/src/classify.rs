@@ -13,8 +13,8 @@
 //! | scSVM, best in the trial | linear | the same with the candidate that is best on the validation rows |
 //!
 //! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
-//! end. The trial compares candidates at a shorter training, on validation rows alone and for the first seed; its winner
-//! is then trained like all others. Weights start as in the paper, at random and pretrained, but for the candidates that say so.
+//! end. The trial compares candidates at a part of their steps, on validation rows alone and for the first seed: priors first, then
+//! other weights, units, starts and lengths with the best of them. The winner is then trained for all its steps. Weights start as in the paper, at random and pretrained, but for the candidates that say so.
 
 use std::collections::BTreeMap;
 
@@ -142,6 +142,8 @@ pub struct Column {
 /// All scores.
 #[derive(Debug, Serialize)]
 pub struct Results {
+    /// The share of their steps that candidates had.
+    pub trial: f64,
     /// One for each set.
     pub columns: Vec<Column>,
     /// CLOUD with the images in other roles.
@@ -175,38 +177,59 @@ fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
 /// starts: mixtures cost rows times features times starts.
 const MORE_ROWS: [usize; 2] = [1000, 500];
 
+/// How many priors are tried.
+const PRIORS: usize = 4;
+
 /// Deviation of the Gaussian noise on the inputs that is tried, in the units of the scaled rows.
 const NOISE: f32 = 0.3;
 
-/// What is tried for the best codes: priors of more rows and of other kinds, another weight, other units, another start, a longer
-/// training.
-fn candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
+/// The priors that are tried for the best codes, the paper's first.
+fn priors(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
     let usual = plan.classified(set, seed);
     let rows = if set == Set::Cifar { MORE_ROWS[1] } else { MORE_ROWS[0] };
     let many = KernelSpec::Pck(Pck { subset: rows, restarts: plan.pck.restarts.div_ceil(3), ..plan.pck.clone() });
     let rbf = KernelSpec::Rbf(Rbf { width: Width::MedianFraction(0.6), ..Rbf::default() });
     let part = |kernel: &KernelSpec| dkae::kernel::Part { weight: 1.0, kernel: kernel.clone() };
     let both = KernelSpec::Sum(Sum { parts: vec![part(&many), part(&rbf)] });
-    let with = |kernel: &KernelSpec, train: Trainer| Recipe { kernel: kernel.clone(), train, ..usual.clone() };
-    let same = || usual.train.clone();
+    let with = |kernel: KernelSpec| Recipe { kernel, ..usual.clone() };
+    vec![
+        ("the paper's: PCK of 200 rows, lambda 0.1".into(), usual.clone()),
+        ("PCK of more rows".into(), with(many)),
+        ("RBF of 0.6 of the median distance".into(), with(rbf)),
+        ("PCK of more rows + RBF".into(), with(both)),
+    ]
+}
+
+/// What is tried with the best of the priors: another weight, other units, another start, a longer training. What is no other
+/// training than one of the priors' is left out.
+fn variants(plan: &Plan, set: Set, seed: u64, prior: usize) -> Vec<(String, Recipe)> {
+    let priors = priors(plan, set, seed);
+    let best = priors[prior].1.clone();
+    let same = || best.train.clone();
     let relu = |lambda| Trainer { code: Activation::Relu, lambda, ..same() };
     let sigmoid = || Trainer { hidden: Activation::Sigmoid, code: Activation::Sigmoid, ..same() };
     let mut all = vec![
-        ("the paper's: PCK of 200 rows, lambda 0.1".into(), usual.clone()),
-        ("PCK of more rows".into(), with(&many, same())),
-        ("RBF of 0.6 of the median distance".into(), with(&rbf, same())),
-        ("PCK of more rows + RBF".into(), with(&both, same())),
-        ("RBF, relu code".into(), with(&rbf, relu(0.1))),
-        ("RBF, relu code, lambda 0.5".into(), with(&rbf, relu(0.5))),
-        ("RBF, relu code, twice the steps".into(), with(&rbf, longer(relu(0.1)))),
-        ("RBF, sigmoid units".into(), with(&rbf, sigmoid())),
-        ("RBF, sigmoid units, twice the steps".into(), with(&rbf, longer(sigmoid()))),
+        ("lambda 0.5", Trainer { lambda: 0.5, ..same() }),
+        ("twice the steps", longer(same())),
+        ("relu code", relu(0.1)),
+        ("relu code, lambda 0.5", relu(0.5)),
+        ("relu code, twice the steps", longer(relu(0.1))),
+        ("sigmoid units", sigmoid()),
+        ("sigmoid units, twice the steps", longer(sigmoid())),
     ];
     if let Some(train) = mirrored(relu(0.1)) {
-        all.push(("RBF, relu code, mirrored start".into(), with(&rbf, train.clone())));
-        all.push(("RBF, relu code, mirrored start, twice the steps".into(), with(&rbf, longer(train))));
+        all.push(("relu code, mirrored start", train.clone()));
+        all.push(("relu code, mirrored start, twice the steps", longer(train)));
     }
-    all
+    let all =
+        all.into_iter().map(|(name, train)| (format!("the best prior, {name}"), Recipe { train, ..best.clone() }));
+    let mut kept = priors;
+    for (name, recipe) in all {
+        if kept.iter().all(|(_, other)| *other != recipe) {
+            kept.push((name, recipe));
+        }
+    }
+    kept.split_off(PRIORS)
 }
 
 /// The same training with twice the steps after pretraining.
@@ -245,11 +268,11 @@ fn supervised_candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recip
 pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
     let mut jobs = Vec::new();
     for &set in &plan.sets {
-        let all = [candidates, supervised_candidates].into_iter().flat_map(|tried| tried(plan, set, seed));
-        jobs.extend(all.map(|(_, recipe)| Job { set, recipe: plan.trial(&recipe) }));
+        let tried = [priors(plan, set, seed), variants(plan, set, seed, 0), supervised_candidates(plan, set, seed)];
+        jobs.extend(tried.into_iter().flatten().map(|(_, recipe)| Job { set, recipe: plan.trial(&recipe) }));
         for seed in seeds(plan, set, seed) {
             jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
-            let best = candidates(plan, set, seed).pop().into_iter();
+            let best = variants(plan, set, seed, 0).pop().into_iter();
             let best = best.flat_map(|(_, recipe)| [without_prior(plan, set, &recipe), recipe]);
             let supervised = supervised_candidates(plan, set, seed).pop().map(|(_, recipe)| recipe);
             jobs.extend(best.chain(supervised).map(|recipe| Job { set, recipe }));
@@ -369,8 +392,8 @@ fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<
     })
 }
 
-/// Compares the candidates on validation rows; their scores and the place of the best.
-fn compare(context: &Context, set: Set, candidates: Vec<(String, Recipe)>) -> Result<(Vec<Candidate>, usize)> {
+/// Compares candidates on validation rows.
+fn compare(context: &Context, set: Set, candidates: Vec<(String, Recipe)>) -> Result<Vec<Candidate>> {
     let data = context.data(set, context.seed)?;
     let mut found: Vec<Candidate> = Vec::new();
     for (name, recipe) in candidates {
@@ -392,8 +415,7 @@ fn compare(context: &Context, set: Set, candidates: Vec<(String, Recipe)>) -> Re
         context.say(&format!("{}, per cent of validation rows: {}", set.name(), candidate.describe()));
         found.push(candidate);
     }
-    let best = winner(&found).unwrap_or(0);
-    Ok((found, best))
+    Ok(found)
 }
 
 /// The place of the best candidate; the first of equals.
@@ -404,12 +426,17 @@ fn winner(candidates: &[Candidate]) -> Option<usize> {
 fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
     let plan = &context.plan;
     let mut scores: BTreeMap<Method, Vec<Score>> = BTreeMap::new();
-    let trial = |candidates: fn(&Plan, Set, u64) -> Vec<(String, Recipe)>| match with_best {
-        true => compare(context, set, candidates(plan, set, context.seed)),
-        false => Ok((Vec::new(), 0)),
-    };
-    let (compared, best) = trial(candidates)?;
-    let (supervised_compared, best_supervised) = trial(supervised_candidates)?;
+    // First the priors, then what can be done with the best of them.
+    let (mut compared, mut supervised_compared) = (Vec::new(), Vec::new());
+    if with_best {
+        compared = compare(context, set, priors(plan, set, context.seed))?;
+    }
+    let prior = winner(&compared).unwrap_or(0);
+    if with_best {
+        compared.extend(compare(context, set, variants(plan, set, context.seed, prior))?);
+        supervised_compared = compare(context, set, supervised_candidates(plan, set, context.seed))?;
+    }
+    let (best, best_supervised) = (winner(&compared).unwrap_or(0), winner(&supervised_compared).unwrap_or(0));
     for seed in seeds(plan, set, context.seed) {
         let data = context.data(set, seed)?;
         let [plain, usual, supervised] = recipes(plan, set, seed);
@@ -421,7 +448,8 @@ fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
             add(method, on_codes(context, &data, recipe, method.name())?);
         }
         if with_best {
-            let recipe = candidates(plan, set, seed).swap_remove(best).1;
+            let tried = [priors(plan, set, seed), variants(plan, set, seed, prior)].concat();
+            let recipe = tried[best].1.clone();
             add(BestCodes, on_codes(context, &data, &recipe, BestCodes.name())?);
             let plain = without_prior(plan, set, &recipe);
             add(BestPlainCodes, on_codes(context, &data, &plain, "the best network's plain codes")?);
@@ -448,7 +476,7 @@ pub fn run(context: &Context) -> Result<Results> {
     }
     let orders = orders(&context.plan).into_iter().map(|set| column(context, set, false)).collect::<Result<_>>()?;
     context.forget();
-    Ok(Results { columns, orders })
+    Ok(Results { trial: context.plan.trial, columns, orders })
 }
 
 impl Candidate {
@@ -481,6 +509,16 @@ impl Column {
             Some(Dot { value, .. }) => format!("{value:.2}"),
             None => "–".into(),
         }
+    }
+
+    /// The winner of a trial: a sentence.
+    fn chosen(&self, best: Method) -> String {
+        let tried = self.compared_for(best);
+        let Some(found) = winner(tried) else { return String::new() };
+        // A variant is one of the best prior, which then has a name too.
+        let prior = winner(&tried[..PRIORS.min(tried.len())]).filter(|_| best == BestCodes && found >= PRIORS);
+        let of = prior.map(|i| format!("; the best prior is {}", tried[i].name)).unwrap_or_default();
+        format!(" {} is: {}{of}.", best.name(), tried[found].name)
     }
 
     /// What alignment adds, where both rows are there: a sentence.
@@ -562,6 +600,9 @@ impl report::Results for Results {
             let mut text = format!("**{}**: {}{spread}.", column.set.name(), column.origin);
             text += &column.gain(Codes, PlainCodes, "What alignment adds to codes in the paper's setting:");
             text += &column.gain(BestCodes, BestPlainCodes, "In the best setting of the trial:");
+            for method in [BestCodes, BestSupervisedCodes] {
+                text += &column.chosen(method);
+            }
             let ranked = |method: Method| {
                 let (paper, ours) = (method.paper(column.set)?, column.of(method)?.value);
                 Some(Ranked { name: method.name(), paper, ours })
@@ -575,8 +616,9 @@ impl report::Results for Results {
              chosen on validation rows; kernel machines search their grid on some of the training rows first.",
         );
         table.note(format!(
-            "The trial, first seed: per cent of validation rows after a shorter training, the best in bold. \"More rows\" are {} \
-             ({} on CIFAR-10) with a third of the starts.\n\n{}",
+            "The trial, first seed: per cent of validation rows after {:.0} % of a candidate's steps, the best in bold. \"More rows\" \
+             are {} ({} on CIFAR-10) with a third of the starts.\n\n{}",
+            100.0 * self.trial,
             MORE_ROWS[0],
             MORE_ROWS[1],
             self.trials().grid().trim_end()
@@ -613,6 +655,22 @@ mod tests {
         assert_eq!(summary(&[]), None);
         assert_eq!(summary(&[score(90.0)]), Some(Dot { value: 90.0, spread: 0.0 }));
         assert_eq!(summary(&[score(90.0), score(92.0), score(94.0)]), Some(Dot { value: 92.0, spread: 2.0 }));
+    }
+
+    #[test]
+    fn no_two_candidates_are_the_same_training() {
+        for budget in crate::budget::Budget::ALL {
+            let plan = Plan::of(budget);
+            for prior in 0..PRIORS {
+                let mut tried = priors(&plan, Set::Mnist, 3);
+                assert_eq!(tried.len(), PRIORS);
+                tried.extend(variants(&plan, Set::Mnist, 3, prior));
+                tried.extend(supervised_candidates(&plan, Set::Mnist, 3));
+                let recipes: Vec<Recipe> = tried.into_iter().map(|(_, recipe)| recipe).collect();
+                let same = |i: usize| recipes[..i].contains(&recipes[i]);
+                assert!((0..recipes.len()).all(|i| !same(i)), "{budget} {prior}");
+            }
+        }
     }
 
     #[test]

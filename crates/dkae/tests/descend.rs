@@ -24,17 +24,12 @@ fn close(what: &str, found: &[f32], want: &[f32], tolerance: f32) {
 fn both_ways_to_take_a_step_lead_to_the_same_weights_and_moments() {
     let x = Array2::from_shape_fn((ROWS, 177), |(i, j)| ((i * 31 + j * 17 + i * j) % 97) as f32 / 97.0);
     let batch: Vec<usize> = (0..ROWS).collect();
-    // With rectified units zeros are skipped: above the weights, and below them where the code is linear.
-    let units = [Activation::Tanh, Activation::Relu].into_iter().flat_map(|hidden| [(true, hidden), (false, hidden)]);
-    for (tied, hidden) in units {
-        let shape = Architecture {
-            input: 177,
-            layers: vec![103, 45],
-            hidden,
-            code: Activation::Linear,
-            output: Activation::Sigmoid,
-            tied,
-        };
+    // With rectified units zeros are skipped: above the weights, or below them where the code is linear.
+    let (tanh, relu, linear) = (Activation::Tanh, Activation::Relu, Activation::Linear);
+    let units = [(true, tanh, linear), (false, tanh, linear), (true, relu, linear), (true, relu, relu)];
+    for (tied, hidden, code) in units {
+        let output = if code == relu { relu } else { Activation::Sigmoid };
+        let shape = Architecture { input: 177, layers: vec![257, 129], hidden, code, output, tied };
         let start = Autoencoder::new(shape, 3).unwrap();
         // All levels, and the pretraining of either layer.
         for levels in [0..2, 0..1, 1..2] {

@@ -266,3 +266,83 @@ fn gradients_with_noise_on_the_input_and_the_clean_one_to_reconstruct() {
         }
     }
 }
+
+/// Rectified units in layers of several panels and a batch of several blocks, against plain products in f64.
+#[test]
+fn gradients_of_wide_layers_and_long_batches_are_those_of_plain_products() {
+    let (k, widths) = (230, [300, 150, 140]);
+    let shape = Architecture {
+        input: widths[0],
+        layers: widths[1..].to_vec(),
+        hidden: Activation::Relu,
+        code: Activation::Linear,
+        output: Activation::Sigmoid,
+        tied: true,
+    };
+    let mut net = Autoencoder::new(shape, 11).unwrap();
+    for (i, layer) in net.layers_mut().iter_mut().enumerate() {
+        for (j, tensor) in layer.tensors_mut().enumerate().filter(|(j, _)| *j > 0) {
+            let values = noise(tensor.len(), (10 * i + j) as u64 + 5);
+            tensor.iter_mut().zip(values).for_each(|(b, v)| *b = v as f32 * 0.4 - 0.2);
+        }
+    }
+    // Four in five are zero, as in pictures.
+    let x = Array2::from_shape_vec((k, widths[0]), noise(k * widths[0], 3)).unwrap().mapv(|v| (5.0 * v - 4.0).max(0.0));
+    let x32 = x.mapv(|v| v as f32);
+    let mut workspace = Workspace::new(&net, k);
+    workspace.load(x32.view(), &(0..k).collect::<Vec<_>>());
+    let losses = threads::run(|| workspace.differentiate(&net, 0..2, 0.0, None).unwrap());
+
+    let [(w0, b0, c0), (w1, b1, c1)] = [0, 1].map(|l| {
+        let layer = &net.layers()[l];
+        let column = |b: &ndarray::Array1<f32>| b.mapv(f64::from).insert_axis(ndarray::Axis(1));
+        (layer.weights.mapv(f64::from), column(&layer.bias), column(&layer.decoder_bias))
+    });
+    let relu = |z: Array2<f64>| z.mapv(|v| v.max(0.0));
+    let step = |h: &Array2<f64>| h.mapv(|v| if v > 0.0 { 1.0 } else { 0.0 });
+    let x = x.mapv(|v| f64::from(v as f32)).reversed_axes();
+    let h1 = relu(w0.dot(&x) + &b0);
+    let code = w1.dot(&h1) + &b1;
+    let d1 = relu(w1.t().dot(&code) + &c1);
+    let back = (w0.t().dot(&d1) + &c0).mapv(|z| 1.0 / (1.0 + (-z).exp()));
+    let n = x.len() as f64;
+    let loss = (&back - &x).mapv(|d| d * d).sum() / n;
+    assert!((f64::from(losses.reconstruction) - loss).abs() < 1e-6 * loss, "{losses:?} {loss}");
+    let dec0 = (&back - &x) * &back * back.mapv(|h| 1.0 - h) * (2.0 / n);
+    let dec1 = w0.dot(&dec0) * step(&d1);
+    let enc2 = w1.dot(&dec1);
+    let enc1 = w1.t().dot(&enc2) * step(&h1);
+    let want =
+        [(enc1.dot(&x.t()) + d1.dot(&dec0.t()), &enc1, &dec0), (enc2.dot(&h1.t()) + code.dot(&dec1.t()), &enc2, &dec1)];
+    for ((weights, enc, dec), found) in want.into_iter().zip(workspace.gradients()) {
+        let sums = [enc, dec].map(|delta| delta.sum_axis(ndarray::Axis(1)));
+        let pairs = [
+            (weights.iter().copied().collect::<Vec<_>>(), found.weights.iter().copied().collect::<Vec<_>>()),
+            (sums[0].to_vec(), found.bias.to_vec()),
+            (sums[1].to_vec(), found.decoder_bias.to_vec()),
+        ];
+        for (want, found) in pairs {
+            let largest = want.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+            let worst = want.iter().zip(&found).map(|(w, f)| (w - f64::from(*f)).abs()).fold(0.0, f64::max);
+            assert!(largest > 0.0 && worst < 1e-5 * largest, "{worst:e} of {largest:e}");
+        }
+    }
+}
+
+/// Rectified units are silent where their input is negative, not where it is no number, and skipped zeros hide nothing.
+#[test]
+fn a_weight_that_is_not_a_number_is_noticed() {
+    for (hidden, code) in [(Activation::Relu, Activation::Relu), (Activation::Relu, Activation::Linear)] {
+        for layer in [0, 1] {
+            let shape =
+                Architecture { input: 40, layers: vec![30, 20], hidden, code, output: Activation::Sigmoid, tied: true };
+            let mut net = Autoencoder::new(shape, 1).unwrap();
+            net.layers_mut()[layer].weights.row_mut(3).fill(f32::NAN);
+            let x = Array2::from_shape_vec((9, 40), noise(360, 2)).unwrap().mapv(|v| v as f32);
+            let mut workspace = Workspace::new(&net, 9);
+            workspace.load(x.view(), &(0..9).collect::<Vec<_>>());
+            let error = threads::run(|| workspace.differentiate(&net, 0..2, 0.0, None)).unwrap_err().to_string();
+            assert!(error.contains("diverged"), "{error}");
+        }
+    }
+}

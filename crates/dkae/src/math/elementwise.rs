@@ -73,10 +73,11 @@ dispatched! {
 }
 
 dispatched! {
-    /// `z = max(z + bias, 0)`.
+    /// `z = max(z + bias, 0)`. What is not a number stays so: a unit that diverged must not pass for a silent one.
     pub fn add_relu(z: &mut [f32], bias: f32) {
         for z in z {
-            *z = (*z + bias).max(0.0);
+            let sum = *z + bias;
+            *z = if sum <= 0.0 { 0.0 } else { sum };
         }
     }
 }
@@ -171,6 +172,14 @@ mod tests {
                 assert!((f64::from(y) - want).abs() <= 4e-7 * want.abs() + 1e-37, "{x}: {y} {want}");
             }
         }
+    }
+
+    #[test]
+    fn rectified_numbers_are_positive_zero_or_not_a_number() {
+        let mut z = [-2.0, -0.5, 0.0, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        add_relu(&mut z, 0.5);
+        assert_eq!(z[..6], [0.0, 0.0, 0.5, 1.5, f32::INFINITY, 0.0]);
+        assert!(z[6].is_nan());
     }
 
     #[test]

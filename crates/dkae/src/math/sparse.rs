@@ -11,7 +11,10 @@
 //! Q is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48 rows, which fit
 //! the first-level cache; every row of S passes its entries for the piece, its eight sums in registers. Every number of R is summed in the order
 //! of the columns of S alone, so its bits depend neither on the number of threads nor on how S is cut into rows.
-//! Processors without AVX-512 have the general product.
+//!
+//! A multiplication costs more here than in a general product, since each needs a number of Q from the cache: by our measure (docs/performance.md)
+//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`tiles::available`](super::tiles::available) first; elsewhere these
+//! products are right, but slow. A panel is the work of one thread, so that 500 columns keep no more than four of them busy.
 
 #![allow(unsafe_code)]
 
@@ -31,7 +34,7 @@ const VECTORS: usize = 8;
 pub const WIDTH: usize = VECTORS * LANES;
 /// Rows of a piece of a panel: 24 KB of the 32 that the first-level cache has.
 const DEPTH: usize = 48;
-/// Rows of R that are made together: their sums stay in the second-level cache.
+/// Rows of R that are made together: a padded batch of the usual 200, whose sums stay in the second-level cache.
 const ROWS: usize = 208;
 
 /// The largest share of entries at which skipping the others pays.
@@ -39,14 +42,15 @@ pub const DENSEST: f64 = 0.7;
 
 /// What is not zero in [`DEPTH`] columns of a row, in their order.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
 struct Run {
     /// How far the entry's row is from the first one of the piece, in bytes.
     offsets: [u16; DEPTH],
     values: [f32; DEPTH],
 }
 
-const _: () = assert!(DEPTH * WIDTH * size_of::<f32>() <= 1 << 16, "offsets have 16 bits");
+/// From one row of a piece to the next.
+const ROW_BYTES: usize = VECTORS * size_of::<Line>();
+const _: () = assert!(DEPTH * ROW_BYTES <= 1 << 16, "offsets have 16 bits");
 
 thread_local! {
     // Taken out while in use: a thread that waits may be given another panel meanwhile.
@@ -59,7 +63,8 @@ thread_local! {
 pub struct Nonzeros {
     rows: usize,
     columns: usize,
-    /// For each piece of columns the runs of all rows, and how many entries they have.
+    /// For each piece of columns the runs of all rows, and how many entries they have. Six bytes for every number of S, zero or
+    /// not, so that all runs can be made at once; of a run only its entries are read.
     runs: Vec<Run>,
     counts: Vec<u8>,
 }
@@ -68,7 +73,6 @@ impl Nonzeros {
     /// Takes S in place of what was there, and tells the share of its numbers that are not zero. Its rows or its columns are
     /// contiguous. No memory is asked for where that was as large.
     pub fn take(&mut self, s: ArrayView2<f32>) -> f64 {
-        assert!(available(), "asked before");
         (self.rows, self.columns) = s.dim();
         let runs = self.rows * self.columns.div_ceil(DEPTH);
         self.runs.resize(runs, Run { offsets: [0; DEPTH], values: [0.0; DEPTH] });
@@ -93,24 +97,28 @@ impl Nonzeros {
         of_panels: impl IndexedParallelIterator<Item = O>,
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
     ) {
-        assert!(available(), "asked before");
         assert_eq!(q.nrows(), self.columns, "inner dimensions of s and q");
         assert_eq!(of_panels.len(), q.ncols().div_ceil(WIDTH), "one for each panel");
         let work = |(p, mut of_panel): (usize, O)| {
             let q = q.slice(s![.., p * WIDTH..(p * WIDTH + WIDTH).min(q.ncols())]);
             let (mut panel, mut sums) = (PANEL.take(), SUMS.take());
-            panel.resize(panel.len().max(self.columns * VECTORS), Line([0.0; LANES]));
+            // More rows than one block come back to every piece; else a piece is packed over the one before.
+            let kept = if self.rows > ROWS { self.columns } else { DEPTH };
+            panel.resize(panel.len().max(kept * VECTORS), Line([0.0; LANES]));
             for first in (0..self.rows).step_by(ROWS) {
                 let rows = first..(first + ROWS).min(self.rows);
                 sums.clear();
                 sums.resize(rows.len() * VECTORS, Line([0.0; LANES]));
-                for (piece, lines) in panel[..self.columns * VECTORS].chunks_mut(DEPTH * VECTORS).enumerate() {
+                for piece in 0..self.columns.div_ceil(DEPTH) {
+                    let columns = piece * DEPTH..(piece * DEPTH + DEPTH).min(self.columns);
+                    let at = if kept > DEPTH { columns.start } else { 0 };
+                    let lines = &mut panel[at * VECTORS..][..columns.len() * VECTORS];
                     if first == 0 {
-                        pack(q.slice(s![piece * DEPTH..piece * DEPTH + lines.len() / VECTORS, ..]), lines);
+                        pack(q.slice(s![columns.clone(), ..]), lines);
                     }
                     let at = piece * self.rows;
                     let (runs, counts) = (&self.runs[at..][rows.clone()], &self.counts[at..][rows.clone()]);
-                    let next = (piece + 1) * DEPTH..((piece + 2) * DEPTH).min(self.columns);
+                    let next = columns.end..(columns.end + DEPTH).min(self.columns);
                     // While this piece keeps the processor busy, memory sends the next one.
                     let next = (first == 0 && !next.is_empty()).then(|| q.slice(s![next, ..]));
                     add(runs, counts, lines, &mut sums, q.ncols().div_ceil(LANES), next);
@@ -141,15 +149,21 @@ fn take_piece(s: ArrayView2<f32>, runs: &mut [Run], counts: &mut [u8]) -> usize 
             turn(rows.t(), some)
         }
         for ((row, run), count) in buffer.as_chunks::<DEPTH>().0.iter().zip(runs).zip(counts) {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `available` was asked.
-            unsafe {
-                *count = x86::compress(row, run);
-            }
+            *count = compress(row, run);
             entries += usize::from(*count);
         }
     }
     entries
+}
+
+/// The entries of a row, and how many there are.
+fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
+    #[cfg(target_arch = "x86_64")]
+    if available() {
+        // SAFETY: the processor was asked.
+        return unsafe { x86::compress(row, run) };
+    }
+    plain::compress(row, run)
 }
 
 /// Copies a piece of Q, at most [`DEPTH`] rows and [`WIDTH`] columns, into the lines of a panel.
@@ -186,27 +200,34 @@ fn fetch(matrix: ArrayView2<f32>, row: usize) {
 
 /// Adds to the sums of each row what its run says; meanwhile the next piece of Q is asked for.
 fn add(runs: &[Run], counts: &[u8], piece: &[Line], sums: &mut [Line], vectors: usize, next: Option<ArrayView2<f32>>) {
-    assert!(sums.len() >= runs.len() * VECTORS && counts.len() == runs.len(), "sums and counts for every run");
+    assert!(sums.len() == runs.len() * VECTORS && counts.len() == runs.len(), "sums and counts for every run");
     for (row, ((run, &count), sums)) in runs.iter().zip(counts).zip(sums.chunks_exact_mut(VECTORS)).enumerate() {
         if let Some(next) = next {
             fetch(next, row);
         }
+        // Offsets grow along a run.
+        let last = usize::from(run.offsets[usize::from(count).saturating_sub(1)]);
+        assert!(count == 0 || last + ROW_BYTES <= size_of_val(piece), "entries are within the piece");
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `available` was asked. A run has `count` entries at most [`DEPTH`], whose offsets are those of rows of this
-        // piece: `take` and `multiply` cut S and Q at the same places. A row has `VECTORS` lines, as have the sums.
-        unsafe {
-            let (sums, piece) = (sums.as_mut_ptr(), piece.as_ptr());
-            match vectors {
-                1 => x86::add::<1>(run, count, piece, sums),
-                2 => x86::add::<2>(run, count, piece, sums),
-                3 => x86::add::<3>(run, count, piece, sums),
-                4 => x86::add::<4>(run, count, piece, sums),
-                5 => x86::add::<5>(run, count, piece, sums),
-                6 => x86::add::<6>(run, count, piece, sums),
-                7 => x86::add::<7>(run, count, piece, sums),
-                _ => x86::add::<VECTORS>(run, count, piece, sums),
+        if available() {
+            // SAFETY: the processor was asked. All entries are within the piece, as was just checked, and each of its rows has
+            // `VECTORS` lines, as have the sums.
+            unsafe {
+                let (sums, piece) = (sums.as_mut_ptr(), piece.as_ptr());
+                match vectors {
+                    1 => x86::add::<1>(run, count, piece, sums),
+                    2 => x86::add::<2>(run, count, piece, sums),
+                    3 => x86::add::<3>(run, count, piece, sums),
+                    4 => x86::add::<4>(run, count, piece, sums),
+                    5 => x86::add::<5>(run, count, piece, sums),
+                    6 => x86::add::<6>(run, count, piece, sums),
+                    7 => x86::add::<7>(run, count, piece, sums),
+                    _ => x86::add::<VECTORS>(run, count, piece, sums),
+                }
             }
+            continue;
         }
+        plain::add(run, count, piece, &mut sums[..vectors]);
     }
 }
 
@@ -225,16 +246,42 @@ fn numbers_mut(lines: &mut [Line]) -> ArrayViewMut2<'_, f32> {
     ArrayViewMut2::from_shape((rows, WIDTH), numbers).expect("as many as there are")
 }
 
+/// The same in plain words: for other processors, and what the vectors are compared with.
+mod plain {
+    use super::{DEPTH, Line, ROW_BYTES, Run, VECTORS};
+
+    pub fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
+        let mut count = 0;
+        for (i, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            run.offsets[count] = (i * ROW_BYTES) as u16;
+            run.values[count] = value;
+            count += 1;
+        }
+        count as u8
+    }
+
+    pub fn add(run: &Run, count: u8, piece: &[Line], sums: &mut [Line]) {
+        for (&offset, value) in run.offsets.iter().zip(run.values).take(usize::from(count)) {
+            let row = &piece[usize::from(offset) / ROW_BYTES * VECTORS..];
+            for (sums, row) in sums.iter_mut().zip(row) {
+                for (sum, q) in sums.0.iter_mut().zip(row.0) {
+                    *sum = value.mul_add(q, *sum);
+                }
+            }
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{DEPTH, LANES, Line, Run, VECTORS};
+    use super::{DEPTH, LANES, Line, ROW_BYTES, Run};
 
     /// The entries of a row, and how many there are.
     #[target_feature(enable = "avx512f")]
     pub fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
-        let step = (VECTORS * size_of::<Line>()) as i32;
+        let step = ROW_BYTES as i32;
         let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         let mut offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step));
         let mut count = 0;
@@ -296,32 +343,43 @@ mod tests {
     }
 
     fn product(s: ArrayView2<f32>, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
-        let mut zeros = Nonzeros::default();
-        // Runs are used again, so what is left of larger ones must not show.
-        zeros.take(random(300, 90, 1.0).view());
-        let share = zeros.take(s);
+        let mut nonzeros = Nonzeros::default();
         let mut found = Array2::from_elem((s.nrows(), q.ncols()), f32::NAN);
-        zeros.multiply(q, found.axis_chunks_iter_mut(Axis(1), WIDTH).into_par_iter(), |found, rows, block| {
-            let width = found.ncols();
-            found.slice_mut(s![rows, ..]).assign(&block.slice(s![.., ..width]));
-        });
-        (share, found)
+        let mut multiply = |s, q, mut found: ArrayViewMut2<f32>| {
+            let share = nonzeros.take(s);
+            let panels = found.axis_chunks_iter_mut(Axis(1), WIDTH).into_par_iter();
+            nonzeros.multiply(q, panels, |found, rows, block| {
+                let width = found.ncols();
+                found.slice_mut(s![rows, ..]).assign(&block.slice(s![.., ..width]));
+            });
+            share
+        };
+        // Room is used again, so what is left of a larger product must not show.
+        let larger = (random(300, 90, 1.0), random(90, 140, 1.0));
+        multiply(larger.0.view(), larger.1.view(), Array2::zeros((300, 140)).view_mut());
+        (multiply(s, q, found.view_mut()), found)
     }
 
     #[test]
     fn it_is_the_plain_product_for_every_layout_share_and_number_of_threads() {
-        if !available() {
-            return eprintln!("skipped: this processor has no AVX-512");
-        }
-        for (m, n, depth, share) in
-            [(1, 1, 1, 1.0), (200, 130, 784, 0.2), (417, 80, 48, 0.5), (17, 300, 97, 1.0), (209, 257, 49, 0.0)]
-        {
+        for (m, n, depth, share) in [
+            (1, 1, 1, 1.0),
+            (200, 130, 784, 0.2),
+            (417, 80, 48, 0.5),
+            (17, 300, 97, 1.0),
+            (209, 257, 49, 0.0),
+            (5, 7, 0, 0.5),
+            (300, 20, 60, 0.5),
+            (30, 60, 60, 0.5),
+            (30, 90, 60, 0.5),
+            (30, 110, 60, 0.5),
+        ] {
             let (s, q) = (random(m, depth, share), random(depth, n, 1.0));
             let turned = |a: &Array2<f32>| a.t().as_standard_layout().into_owned();
             let (st, qt) = (turned(&s), turned(&q));
             let (found_share, found) = threads::with_count(1, || product(s.view(), q.view()));
             let nonzero = s.iter().filter(|&&v| v != 0.0).count() as f64;
-            assert!((found_share - nonzero / s.len() as f64).abs() < 1e-9, "{found_share}");
+            assert!((found_share - nonzero / s.len().max(1) as f64).abs() < 1e-9, "{found_share}");
             for ((i, j), &found) in found.indexed_iter() {
                 let want: f64 = (0..depth).map(|k| f64::from(s[[i, k]]) * f64::from(q[[k, j]])).sum();
                 assert!((f64::from(found) - want).abs() < 1e-4, "{m} {n} {depth}: {i} {j}: {found} {want}");
@@ -333,10 +391,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_not_skipped() {
-        if !available() {
-            return eprintln!("skipped: this processor has no AVX-512");
+    fn vectors_and_plain_words_agree_to_the_bit() {
+        let (rows, q) = (random(40, DEPTH, 0.4), random(DEPTH, WIDTH, 1.0));
+        let mut piece = vec![Line([0.0; LANES]); DEPTH * VECTORS];
+        pack(q.view(), &mut piece);
+        let empty = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
+        for row in rows.rows() {
+            let row: &[f32; DEPTH] = row.to_slice().unwrap().try_into().unwrap();
+            let (mut fast, mut slow) = (empty, empty);
+            let counts = (compress(row, &mut fast), plain::compress(row, &mut slow));
+            assert_eq!(counts.0, counts.1);
+            let n = usize::from(counts.0);
+            assert_eq!((&fast.offsets[..n], &fast.values[..n]), (&slow.offsets[..n], &slow.values[..n]));
+            let (mut found, mut want) = (vec![Line([0.5; LANES]); VECTORS], vec![Line([0.5; LANES]); VECTORS]);
+            add(&[fast], &[counts.0], &piece, &mut found, VECTORS, None);
+            plain::add(&slow, counts.1, &piece, &mut want);
+            assert_eq!(numbers(&found), numbers(&want));
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "entries are within the piece")]
+    fn entries_beyond_the_piece_are_refused() {
+        let mut run = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
+        run.offsets[1] = (2 * ROW_BYTES) as u16;
+        let piece = vec![Line([0.0; LANES]); 2 * VECTORS];
+        add(&[run], &[2], &piece, &mut vec![Line([0.0; LANES]); VECTORS], VECTORS, None);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_skipped() {
         let mut s = random(3, 60, 0.5);
         s[[1, 50]] = f32::NAN;
         let (_, found) = product(s.view(), random(60, 4, 1.0).view());

@@ -7,7 +7,7 @@
 
 use ndarray::{ArrayView2, ArrayViewMut2};
 
-/// `to = from^T`. The rows of both are contiguous; they may be farther apart than they are long.
+/// `to = from^T`. Fast where the rows of both are contiguous; they may be farther apart than they are long.
 pub fn turn(from: ArrayView2<f32>, mut to: ArrayViewMut2<f32>) {
     let (rows, columns) = from.dim();
     assert_eq!(to.dim(), (columns, rows), "the shape of the turned matrix");

@@ -1,7 +1,7 @@
 //! One training step: forward, loss, backward, and the gradient of every weight. docs/method.md derives each line.
 //!
-//! A batch of k rows is kept features x rows, the rows contiguous and padded to a multiple of 16 with columns whose
-//! gradient is zero: that is the layout in which the products run fastest. Level l of the autoencoder has two matrices,
+//! A batch of k rows is kept features x rows, the rows contiguous and padded to a multiple of 16 with columns of zeros:
+//! that is the layout in which the products run fastest. Level l of the autoencoder has two matrices,
 //! each two batches wide:
 //!
 //! ```text
@@ -11,6 +11,8 @@
 //!
 //! so that the gradient of tied weights, `enc_{l+1} h_l^T + h~_{l+1} dec_l^T`, is the single product
 //! `down[l+1] up[l]^T`. The step works on any run of levels: all of them in fine-tuning, two in pretraining.
+//!
+//! Behind rectified units half of all these numbers are zero, or more, and products skip them (math/sparse.rs).
 
 use std::ops::Range;
 
@@ -206,8 +208,8 @@ impl Workspace {
     /// After [`backpropagate`](Workspace::backpropagate) over `levels`, one step of `adam`, whose moments are those of these
     /// levels alone.
     ///
-    /// Where tiles are available, a few rows of the gradient at a time go from the product to Adam, and no gradient is ever in
-    /// memory. Else it is computed as a whole first.
+    /// Where tiles are available, the gradient goes to Adam in blocks that are still in cache, some rows or some columns at a
+    /// time, and is never in memory. Else it is computed as a whole first.
     pub fn descend(&mut self, net: &mut Autoencoder, levels: Range<usize>, adam: &mut Adam, rate: f64, decay: f64) {
         if !net.architecture().tied || !tiles::available() {
             self.weight_gradients(net, levels.clone());
