@@ -2,24 +2,40 @@
 
 mod common;
 
-use common::{done, files, refused};
+use common::{done, files, refused, run, stderr};
 
 #[test]
 fn one_experiment_is_written_kept_and_shown_on_a_page() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |more: &str| {
+    let reproduce = |more: &str| {
         let text = done(folder.path(), &format!("reproduce walk --budget smoke --seed 1 --json {more}"));
         serde_json::from_str::<serde_json::Value>(&text).unwrap()
     };
-    let first = run("");
+    let first = reproduce("");
     assert_eq!(first["experiments"][0]["finished_before"], false);
     assert_eq!(files(&folder.path().join("results-smoke/walk")), ["results.json", "table.md", "walk.png", "walk.svg"]);
-    assert_eq!(run("--page page.md")["experiments"][0]["finished_before"], true);
+    assert_eq!(reproduce("--page page.md")["experiments"][0]["finished_before"], true);
     let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
     assert!(page.contains("](results-smoke/walk/walk.png)") && page.contains("`walk`"), "{page}");
     done(folder.path(), "reproduce page --budget smoke");
     let page = std::fs::read_to_string(folder.path().join("results-smoke/README.md")).unwrap();
     assert!(page.contains("](./walk/walk.png)"), "{page}");
+}
+
+#[test]
+fn the_paper_budget_begins_with_an_estimate() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("mnist")).unwrap();
+    // Files that are there and cannot be read: the estimate, on made-up rows, comes before the data.
+    for name in ["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"] {
+        std::fs::write(folder.path().join("mnist").join(name), "").unwrap();
+    }
+    let output = run(folder.path(), "reproduce walk --budget paper --data .");
+    let said = stderr(&output);
+    assert!(!output.status.success(), "{said}");
+    let estimate = said.lines().find(|line| line.contains("1 training of about")).unwrap_or_else(|| panic!("{said}"));
+    // 1.08 million steps: hours on any machine.
+    assert!(estimate.contains(" h ") || estimate.contains(" days"), "{estimate}");
 }
 
 #[test]

@@ -13,31 +13,31 @@
 //! | scSVM, best in the trial | linear | the same with the candidate that is best on the validation rows |
 //!
 //! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
-//! end. The trial compares candidates at a part of their steps, on validation rows alone and for the first seed: priors first, then
-//! other weights, units, starts and lengths with the best of them. The winner is then trained for all its steps. Weights start as in the paper, at random and pretrained, but for the candidates that say so.
+//! end. The winners of the trial (trial.rs) are trained for all their steps. Weights start as in the paper, at random and
+//! pretrained, but for the candidates that say so.
+
+mod shown;
+mod trial;
 
 use std::collections::BTreeMap;
 
 use dkae::baseline::svm::choose::{self, Choice, Part, Tried};
 use dkae::baseline::svm::{KernelSvm, LinearSvm, LinearSvmModel};
-use dkae::kernel::{Kernel, KernelSpec, Pck, Rbf, Sum, Width};
+use dkae::kernel::{Kernel, KernelSpec, Rbf, Width};
 use dkae::method::Classify;
 use dkae::metrics::accuracy;
-use dkae::net::{Activation, Init, Model};
+use dkae::net::Model;
 use dkae::progress::Progress;
 use dkae::recipe::Recipe;
-use dkae::train::{Length, Noise, Trainer};
-use dkae_report::Figure;
-use dkae_report::dots::{Dot, Dots, Line};
-use dkae_report::panel::{self, Sheet};
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::budget::Plan;
 use crate::context::{Context, Job};
 use crate::data::{Data, Set};
-use crate::report::{self, Ranked, Table, order, printed};
-use crate::{Error, Result};
+pub use trial::Candidate;
+use trial::{compare, priors, supervised_candidates, variants, winner, without_prior};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -112,18 +112,6 @@ pub struct Score {
     pub converged: bool,
 }
 
-/// A candidate for the best codes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Candidate {
-    /// What is special about it.
-    pub name: String,
-    /// Accuracy on the validation rows after the shorter training, in per cent; 0 when training failed.
-    pub validation: f64,
-    /// Why training failed, when it did: its units died, say. Such a candidate is out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-}
-
 /// All scores on a set.
 #[derive(Debug, Serialize)]
 pub struct Column {
@@ -150,17 +138,6 @@ pub struct Results {
     pub orders: Vec<Column>,
 }
 
-/// Mean and standard deviation (by n - 1) of accuracies on the test rows.
-fn summary(scores: &[Score]) -> Option<Dot> {
-    let n = scores.len() as f64;
-    if scores.is_empty() {
-        return None;
-    }
-    let value = scores.iter().map(|s| s.test).sum::<f64>() / n;
-    let squares: f64 = scores.iter().map(|s| (s.test - value).powi(2)).sum();
-    Some(Dot { value, spread: if scores.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } })
-}
-
 /// The seeds a set is measured with.
 fn seeds(plan: &Plan, set: Set, first: u64) -> Vec<u64> {
     let count = if matches!(set, Set::Mnist | Set::Reuters) { plan.seeds } else { 1 };
@@ -171,97 +148,6 @@ fn seeds(plan: &Plan, set: Set, first: u64) -> Vec<u64> {
 fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
     let usual = plan.classified(set, seed);
     [Plan::with_lambda(&usual, 0.0), usual.clone(), Recipe { kernel: KernelSpec::Ideal, ..usual }]
-}
-
-/// Rows that a candidate's mixtures are fitted on, instead of 200; fewer on CIFAR-10, whose rows are wide. They have a third of the
-/// starts: mixtures cost rows times features times starts.
-const MORE_ROWS: [usize; 2] = [1000, 500];
-
-/// How many priors are tried.
-const PRIORS: usize = 4;
-
-/// Deviation of the Gaussian noise on the inputs that is tried, in the units of the scaled rows.
-const NOISE: f32 = 0.3;
-
-/// The priors that are tried for the best codes, the paper's first.
-fn priors(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
-    let usual = plan.classified(set, seed);
-    let rows = if set == Set::Cifar { MORE_ROWS[1] } else { MORE_ROWS[0] };
-    let many = KernelSpec::Pck(Pck { subset: rows, restarts: plan.pck.restarts.div_ceil(3), ..plan.pck.clone() });
-    let rbf = KernelSpec::Rbf(Rbf { width: Width::MedianFraction(0.6), ..Rbf::default() });
-    let part = |kernel: &KernelSpec| dkae::kernel::Part { weight: 1.0, kernel: kernel.clone() };
-    let both = KernelSpec::Sum(Sum { parts: vec![part(&many), part(&rbf)] });
-    let with = |kernel: KernelSpec| Recipe { kernel, ..usual.clone() };
-    vec![
-        ("the paper's: PCK of 200 rows, lambda 0.1".into(), usual.clone()),
-        ("PCK of more rows".into(), with(many)),
-        ("RBF of 0.6 of the median distance".into(), with(rbf)),
-        ("PCK of more rows + RBF".into(), with(both)),
-    ]
-}
-
-/// What is tried with the best of the priors: another weight, other units, another start, a longer training. What is no other
-/// training than one of the priors' is left out.
-fn variants(plan: &Plan, set: Set, seed: u64, prior: usize) -> Vec<(String, Recipe)> {
-    let priors = priors(plan, set, seed);
-    let best = priors[prior].1.clone();
-    let same = || best.train.clone();
-    let relu = |lambda| Trainer { code: Activation::Relu, lambda, ..same() };
-    let sigmoid = || Trainer { hidden: Activation::Sigmoid, code: Activation::Sigmoid, ..same() };
-    let mut all = vec![
-        ("lambda 0.5", Trainer { lambda: 0.5, ..same() }),
-        ("twice the steps", longer(same())),
-        ("relu code", relu(0.1)),
-        ("relu code, lambda 0.5", relu(0.5)),
-        ("relu code, twice the steps", longer(relu(0.1))),
-        ("sigmoid units", sigmoid()),
-        ("sigmoid units, twice the steps", longer(sigmoid())),
-    ];
-    if let Some(train) = mirrored(relu(0.1)) {
-        all.push(("relu code, mirrored start", train.clone()));
-        all.push(("relu code, mirrored start, twice the steps", longer(train)));
-    }
-    let all =
-        all.into_iter().map(|(name, train)| (format!("the best prior, {name}"), Recipe { train, ..best.clone() }));
-    let mut kept = priors;
-    for (name, recipe) in all {
-        if kept.iter().all(|(_, other)| *other != recipe) {
-            kept.push((name, recipe));
-        }
-    }
-    kept.split_off(PRIORS)
-}
-
-/// The same training with twice the steps after pretraining.
-fn longer(train: Trainer) -> Trainer {
-    let steps = match train.steps {
-        Length::Steps(n) => Length::Steps(2 * n),
-        Length::PaperEpochs(n) => Length::PaperEpochs(2 * n),
-    };
-    Trainer { steps, ..train }
-}
-
-/// The same training from mirrored weights, which need no pretraining; none where units are not rectified.
-fn mirrored(train: Trainer) -> Option<Trainer> {
-    (train.hidden == Activation::Relu).then_some(Trainer { init: Init::Mirrored, pretrain: None, ..train })
-}
-
-/// What is tried for the best codes that know the labels.
-fn supervised_candidates(plan: &Plan, set: Set, seed: u64) -> Vec<(String, Recipe)> {
-    let [_, _, usual] = recipes(plan, set, seed);
-    let with = |train: Trainer| Recipe { train, ..usual.clone() };
-    let same = || usual.train.clone();
-    let noise = Noise::Gauss(NOISE);
-    let mut all = vec![
-        ("labels, the paper's: lambda 0.1".into(), usual.clone()),
-        (format!("labels, noise of {NOISE}"), with(Trainer { noise, ..same() })),
-        ("labels, relu code".into(), with(Trainer { code: Activation::Relu, ..same() })),
-    ];
-    if let Some(train) = mirrored(Trainer { noise, ..same() }) {
-        all.push((format!("labels, noise of {NOISE}, mirrored start"), with(train.clone())));
-        all.push((format!("labels, noise of {NOISE}, mirrored start, twice the steps"), with(longer(train))));
-    }
-    all
 }
 
 /// The trainings it stands on; the winners among the candidates are taken to be the last.
@@ -282,11 +168,6 @@ pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
         jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
     }
     jobs
-}
-
-/// The same network at lambda 0. With the usual kernel, which it does not use: so it is the same training for every prior.
-fn without_prior(plan: &Plan, set: Set, recipe: &Recipe) -> Recipe {
-    Recipe { kernel: plan.classified(set, recipe.seed).kernel, ..Plan::with_lambda(recipe, 0.0) }
 }
 
 fn orders(plan: &Plan) -> Vec<Set> {
@@ -392,37 +273,6 @@ fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<
     })
 }
 
-/// Compares candidates on validation rows.
-fn compare(context: &Context, set: Set, candidates: Vec<(String, Recipe)>) -> Result<Vec<Candidate>> {
-    let data = context.data(set, context.seed)?;
-    let mut found: Vec<Candidate> = Vec::new();
-    for (name, recipe) in candidates {
-        let recipe = context.plan.trial(&recipe);
-        let inputs = ("candidate", data.fingerprint, recipe.seeded(), &context.plan.prices);
-        let validate = |model: Model| {
-            context
-                .store
-                .remember(&inputs, || Ok(100.0 * linear(context, &data, &codes(&model, &data)?, &name)?.best.accuracy))
-        };
-        let candidate = match context.model(&data, &recipe).and_then(validate) {
-            Ok(validation) => Candidate { name: name.clone(), validation, failure: None },
-            // The others may do.
-            Err(Error::Dkae(dkae::Error::Numeric(message))) => {
-                Candidate { name: name.clone(), validation: 0.0, failure: Some(message) }
-            }
-            Err(other) => return Err(other),
-        };
-        context.say(&format!("{}, per cent of validation rows: {}", set.name(), candidate.describe()));
-        found.push(candidate);
-    }
-    Ok(found)
-}
-
-/// The place of the best candidate; the first of equals.
-fn winner(candidates: &[Candidate]) -> Option<usize> {
-    (0..candidates.len()).rev().max_by(|&a, &b| candidates[a].validation.total_cmp(&candidates[b].validation))
-}
-
 fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
     let plan = &context.plan;
     let mut scores: BTreeMap<Method, Vec<Score>> = BTreeMap::new();
@@ -479,199 +329,9 @@ pub fn run(context: &Context) -> Result<Results> {
     Ok(Results { trial: context.plan.trial, columns, orders })
 }
 
-impl Candidate {
-    fn describe(&self) -> String {
-        match &self.failure {
-            None => format!("{} {:.2}", self.name, self.validation),
-            Some(why) => format!("{} out, since {why}", self.name),
-        }
-    }
-}
-
-impl Column {
-    /// The candidates that the best codes were chosen from.
-    fn compared_for(&self, best: Method) -> &[Candidate] {
-        if best == BestSupervisedCodes { &self.supervised_candidates } else { &self.candidates }
-    }
-
-    /// Where the set is from, in a few words: up to the first colon.
-    fn kind(&self) -> &'static str {
-        self.origin.split(':').next().unwrap_or_default()
-    }
-
-    fn of(&self, method: Method) -> Option<Dot> {
-        self.scores.get(&method).and_then(|scores| summary(scores))
-    }
-
-    fn shown(&self, method: Method) -> String {
-        match self.of(method) {
-            Some(Dot { value, spread }) if spread > 0.0 => format!("{value:.2} ± {spread:.2}"),
-            Some(Dot { value, .. }) => format!("{value:.2}"),
-            None => "–".into(),
-        }
-    }
-
-    /// The winner of a trial: a sentence.
-    fn chosen(&self, best: Method) -> String {
-        let tried = self.compared_for(best);
-        let Some(found) = winner(tried) else { return String::new() };
-        // A variant is one of the best prior, which then has a name too.
-        let prior = winner(&tried[..PRIORS.min(tried.len())]).filter(|_| best == BestCodes && found >= PRIORS);
-        let of = prior.map(|i| format!("; the best prior is {}", tried[i].name)).unwrap_or_default();
-        format!(" {} is: {}{of}.", best.name(), tried[found].name)
-    }
-
-    /// What alignment adds, where both rows are there: a sentence.
-    fn gain(&self, aligned: Method, plain: Method, what: &str) -> String {
-        match (self.of(aligned), self.of(plain)) {
-            (Some(aligned), Some(plain)) => format!(" {what} {:+.2} points.", aligned.value - plain.value),
-            _ => String::new(),
-        }
-    }
-}
-
-impl Results {
-    /// All candidates with their scores on every set, and how the best of them did after the whole training.
-    fn trials(&self) -> Table {
-        let heads = ["candidate"].into_iter().chain(self.columns.iter().map(|c| c.set.name()));
-        let mut table = Table::new("", &heads.collect::<Vec<_>>());
-        for whole in [BestCodes, BestSupervisedCodes] {
-            for i in 0..self.columns.first().map_or(0, |c| c.compared_for(whole).len()) {
-                let cells =
-                    self.columns.iter().map(|c| match (&c.compared_for(whole)[i], winner(c.compared_for(whole))) {
-                        (Candidate { failure: Some(_), .. }, _) => "failed".into(),
-                        (Candidate { validation, .. }, Some(best)) if best == i => format!("**{validation:.2}**"),
-                        (Candidate { validation, .. }, _) => format!("{validation:.2}"),
-                    });
-                table.row([self.columns[0].compared_for(whole)[i].name.clone()].into_iter().chain(cells));
-            }
-            let first = |c: &Column| c.scores.get(&whole).and_then(|scores| Some(scores.first()?.validation));
-            let cells = self.columns.iter().map(|c| printed(first(c), 2));
-            table.row(["the best of these after the whole training".to_owned()].into_iter().chain(cells));
-        }
-        table
-    }
-}
-
-impl report::Results for Results {
-    fn figure(&self) -> Result<Figure> {
-        let draw = |column: &Column| -> Result<Figure> {
-            let lines: Vec<Line> = Method::ALL
-                .into_iter()
-                .map(|method| {
-                    let paper = method.paper(column.set).map(|value| Dot { value, spread: 0.0 });
-                    Line { name: method.name(), values: vec![column.of(method), paper] }
-                })
-                .collect();
-            let kinds = vec!["here".into(), "paper".into()];
-            let seeds = column.scores.values().map(Vec::len).max().unwrap_or(0);
-            let label = match seeds {
-                0 | 1 => "accuracy on test rows, %".into(),
-                _ => format!("accuracy on test rows, %; mean and standard deviation of {seeds} seeds"),
-            };
-            let dots = Dots { width: 500.0, label, kinds, decimals: 2, ..Dots::default() };
-            Ok(dots.draw(&lines)?)
-        };
-        let drawn = self.columns.iter().map(draw).collect::<Result<Vec<_>>>()?;
-        let titled = |(column, figure)| {
-            let column: &Column = column;
-            (format!("{} ({})", column.set.name(), column.kind()), figure)
-        };
-        let titled: Vec<(String, &Figure)> = self.columns.iter().zip(&drawn).map(titled).collect();
-        let parts: Vec<panel::Part> = titled.iter().map(|(title, figure)| panel::Part { title, figure }).collect();
-        let rows: Vec<Vec<panel::Part>> = parts.chunks(2).map(<[_]>::to_vec).collect();
-        Ok(Sheet::default().draw(&rows)?)
-    }
-
-    fn table(&self) -> Table {
-        let title = "6. `classify`: accuracy on test rows in per cent (section 5.1, table 2)";
-        let heads = self.columns.iter().flat_map(|c| [c.set.name(), "paper"]);
-        let mut table = Table::new(title, &["method"].into_iter().chain(heads).collect::<Vec<_>>());
-        let kinds = self.columns.iter().flat_map(|c| [c.kind().to_owned(), String::new()]);
-        table.row(["the set is".to_owned()].into_iter().chain(kinds));
-        for method in Method::ALL {
-            let cells = self.columns.iter().flat_map(|c| [c.shown(method), printed(method.paper(c.set), 2)]);
-            table.row([method.name().to_owned()].into_iter().chain(cells));
-        }
-        for column in &self.columns {
-            let seeds = column.scores.values().map(Vec::len).max().unwrap_or(0);
-            let spread =
-                if seeds > 1 { format!("; mean ± standard deviation of {seeds} seeds") } else { String::new() };
-            let mut text = format!("**{}**: {}{spread}.", column.set.name(), column.origin);
-            text += &column.gain(Codes, PlainCodes, "What alignment adds to codes in the paper's setting:");
-            text += &column.gain(BestCodes, BestPlainCodes, "In the best setting of the trial:");
-            for method in [BestCodes, BestSupervisedCodes] {
-                text += &column.chosen(method);
-            }
-            let ranked = |method: Method| {
-                let (paper, ours) = (method.paper(column.set)?, column.of(method)?.value);
-                Some(Ranked { name: method.name(), paper, ours })
-            };
-            let ranked: Vec<Ranked> = Method::ALL.into_iter().filter_map(ranked).collect();
-            text += &format!(" {}", order(&ranked, true));
-            table.note(text);
-        }
-        table.note(
-            "The paper does not name the kernel of its kSVM; its numbers stand beside the PCK. C, and the width of RBF, are \
-             chosen on validation rows; kernel machines search their grid on some of the training rows first.",
-        );
-        table.note(format!(
-            "The trial, first seed: per cent of validation rows after {:.0} % of a candidate's steps, the best in bold. \"More rows\" \
-             are {} ({} on CIFAR-10) with a third of the starts.\n\n{}",
-            100.0 * self.trial,
-            MORE_ROWS[0],
-            MORE_ROWS[1],
-            self.trials().grid().trim_end()
-        ));
-        if !self.orders.is_empty() {
-            let order = |set: Set| match set {
-                Set::Cloud([a, b, c]) => format!("{a}, {b}, {c}"),
-                other => other.name().to_owned(),
-            };
-            let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| m.everywhere()).collect();
-            let names = methods.iter().map(|m| m.name());
-            let head: Vec<&str> = ["images to train, validate, test"].into_iter().chain(names).collect();
-            let mut other = Table::new("", &head);
-            for column in self.columns.iter().filter(|c| c.set == Set::CLOUD).chain(&self.orders) {
-                let cells = methods.iter().map(|&m| column.shown(m));
-                other.row([order(column.set)].into_iter().chain(cells));
-            }
-            table.note(format!("CLOUD with the three images in every role:\n\n{}", other.grid().trim_end()));
-        }
-        table
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn score(test: f64) -> Score {
-        Score { validation: 0.0, test, chosen: String::new(), converged: true }
-    }
-
-    #[test]
-    fn scores_are_summed_up_by_mean_and_sample_deviation() {
-        assert_eq!(summary(&[]), None);
-        assert_eq!(summary(&[score(90.0)]), Some(Dot { value: 90.0, spread: 0.0 }));
-        assert_eq!(summary(&[score(90.0), score(92.0), score(94.0)]), Some(Dot { value: 92.0, spread: 2.0 }));
-    }
-
-    #[test]
-    fn no_two_candidates_are_the_same_training() {
-        for budget in crate::budget::Budget::ALL {
-            let plan = Plan::of(budget);
-            for prior in 0..PRIORS {
-                let mut tried = priors(&plan, Set::Mnist, 3);
-                assert_eq!(tried.len(), PRIORS);
-                tried.extend(variants(&plan, Set::Mnist, 3, prior));
-                tried.extend(supervised_candidates(&plan, Set::Mnist, 3));
-                let recipes: Vec<Recipe> = tried.into_iter().map(|(_, recipe)| recipe).collect();
-                let same = |i: usize| recipes[..i].contains(&recipes[i]);
-                assert!((0..recipes.len()).all(|i| !same(i)), "{budget} {prior}");
-            }
-        }
-    }
 
     #[test]
     fn only_mnist_and_reuters_have_several_seeds() {

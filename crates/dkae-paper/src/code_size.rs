@@ -38,8 +38,7 @@ impl report::Results for Results {
         let title = "2. `code-size`: the width of the code at lambda 0.1 (section 4.2, figure 3b), MNIST";
         let mut table = sweep::table(&self.points, title, "N_c");
         let column = |f: fn(&Point) -> f64| self.points.iter().map(f).collect::<Vec<f64>>();
-        let says =
-            |values: &[f64]| if falls(values, 0.02) { "falls here too" } else { "does not fall at every step here" };
+        let says = |values: &[f64]| if falls(values) { "falls here too" } else { "does not fall at every step here" };
         table.note(format!(
             "The paper: both losses fall as N_c grows. L_r {}, L_c {}.",
             says(&column(|p| p.reconstruction)),

@@ -70,8 +70,8 @@ impl Set {
         }
     }
 
-    /// The files it is read from, below the data folder.
-    fn files(self) -> &'static [&'static str] {
+    /// The files of its rows, below the data folder.
+    fn rows(self) -> &'static [&'static str] {
         match self {
             Set::Mnist | Set::FiveSix => &["mnist/train-images-idx3-ubyte.gz"],
             Set::Cloud(_) => &["cloud-misr/misr_arctic_cloud.csv.gz"],
@@ -80,9 +80,15 @@ impl Set {
         }
     }
 
+    /// All its files: MNIST's classes have one of their own, which the reader finds beside the rows.
+    fn files(self) -> impl Iterator<Item = &'static str> {
+        let classes = matches!(self, Set::Mnist | Set::FiveSix).then_some("mnist/train-labels-idx1-ubyte.gz");
+        self.rows().iter().copied().chain(classes)
+    }
+
     /// An error that says what to do unless its files are in the folder.
     pub fn require(self, folder: &Path) -> Result<()> {
-        match self.files().iter().map(|file| folder.join(file)).find(|path| !path.exists()) {
+        match self.files().map(|file| folder.join(file)).find(|path| !path.exists()) {
             None => Ok(()),
             Some(missing) => Err(Error::Data(format!(
                 "{} is not there: give the folder of the data with --data (the README says where {} is published and \
@@ -96,7 +102,7 @@ impl Set {
 
     /// The files of all sets.
     pub(crate) fn all_files() -> impl Iterator<Item = &'static str> {
-        [Set::Mnist, Set::CLOUD, Set::Cifar, Set::Reuters].into_iter().flat_map(|set| set.files().iter().copied())
+        [Set::Mnist, Set::CLOUD, Set::Cifar, Set::Reuters].into_iter().flat_map(Set::files)
     }
 }
 
@@ -118,7 +124,7 @@ impl Data {
         if !embedded {
             set.require(folder)?;
         }
-        let paths: Vec<PathBuf> = set.files().iter().map(|file| folder.join(file)).collect();
+        let paths: Vec<PathBuf> = set.rows().iter().map(|file| folder.join(file)).collect();
         if set == Set::Reuters {
             let table = svmlight::read_sparse(&paths[0], &ReadOptions::default())?;
             return Data::new(set, recipe.prepare(&Source::from(&table), progress)?, Shape::Vector);
@@ -187,6 +193,11 @@ mod tests {
         for words in ["data_batch_1.bin.gz", "--data", "README", "CIFAR-10", "--budget smoke"] {
             assert!(error.contains(words), "{error}");
         }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("mnist")).unwrap();
+        std::fs::write(folder.path().join("mnist/train-images-idx3-ubyte.gz"), "rows without classes").unwrap();
+        let error = Set::Mnist.require(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("train-labels-idx1-ubyte.gz"), "{error}");
     }
 
     #[test]

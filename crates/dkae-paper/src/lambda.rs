@@ -12,10 +12,7 @@ use crate::Result;
 use crate::budget::{Plan, decimal};
 use crate::data::Set;
 use crate::report::{self, Table};
-use crate::sweep::{self, Point, falls};
-
-/// The share of a curve's range by which it may turn back from one lambda to the next: what a seed changes.
-const SLACK: f64 = 0.02;
+use crate::sweep::{self, Point, SLACK, falls};
 
 /// Both losses for every lambda.
 #[derive(Debug, Serialize)]
@@ -49,8 +46,8 @@ impl report::Results for Results {
         table.note(format!(
             "The paper's curves: L_r grows with lambda ({}), L_c falls ({}); a change back by less than {:.0} % of the range does \
              not count.",
-            says(falls(&errors, SLACK)),
-            says(falls(&distances, SLACK)),
+            says(falls(&errors)),
+            says(falls(&distances)),
             100.0 * SLACK
         ));
         let middle: Vec<&Point> = self.points.iter().filter(|p| (0.1..=0.9).contains(&p.value)).collect();

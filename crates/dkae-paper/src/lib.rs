@@ -25,7 +25,9 @@ pub mod visualise;
 pub mod walk;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+
+use report::Run;
+use store::Store;
 
 pub use budget::{Budget, Plan};
 pub use context::{Context, Job, Watch, describe};
@@ -117,36 +119,26 @@ impl Experiment {
         }
     }
 
-    fn run(self, context: &Context, out: &Path) -> Result<()> {
-        let start = Instant::now();
-        let name = self.name();
+    fn run(self, run: &Run) -> Result<()> {
+        let context = run.context;
         match self {
             Experiment::Lambda => {
                 let points = sweep::run(context, lambda::recipes(&context.plan, context.seed))?;
-                write(context, out, name, &lambda::Results { points }, start)
+                run.write(&lambda::Results { points })
             }
             Experiment::CodeSize => {
                 let points = sweep::run(context, code_size::recipes(&context.plan, context.seed))?;
-                write(context, out, name, &code_size::Results { points }, start)
+                run.write(&code_size::Results { points })
             }
-            Experiment::Reconstructions => write(context, out, name, &reconstructions::run(context)?, start),
-            Experiment::Ideal => write(context, out, name, &ideal::run(context)?, start),
-            Experiment::Kpca => write(context, out, name, &kpca::run(context)?, start),
-            Experiment::Classify => write(context, out, name, &classify::run(context)?, start),
-            Experiment::Visualise => write(context, out, name, &visualise::run(context)?, start),
-            Experiment::Denoise => write(context, out, name, &denoise::run(context)?, start),
-            Experiment::Walk => write(context, out, name, &walk::run(context)?, start),
+            Experiment::Reconstructions => run.write(&reconstructions::run(context)?),
+            Experiment::Ideal => run.write(&ideal::run(context)?),
+            Experiment::Kpca => run.write(&kpca::run(context)?),
+            Experiment::Classify => run.write(&classify::run(context)?),
+            Experiment::Visualise => run.write(&visualise::run(context)?),
+            Experiment::Denoise => run.write(&denoise::run(context)?),
+            Experiment::Walk => run.write(&walk::run(context)?),
         }
     }
-}
-
-fn write(context: &Context, out: &Path, name: &str, results: &impl report::Results, start: Instant) -> Result<()> {
-    report::write(context, out, name, results, start.elapsed().as_secs_f64())
-}
-
-/// Whether a file is JSON, all of it: a damaged one is made again.
-fn readable(file: &Path) -> bool {
-    std::fs::read(file).is_ok_and(|bytes| serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok())
 }
 
 /// What became of one experiment.
@@ -165,21 +157,18 @@ pub fn reproduce(context: &Context, out: &Path, experiments: &[Experiment]) -> R
     let mut done = Vec::new();
     for &experiment in experiments {
         let name = experiment.name();
-        let folder = out.join(name);
-        let files = [format!("{name}.svg"), format!("{name}.png"), "table.md".into(), "results.json".into()];
-        let there = files.iter().all(|file| folder.join(file).exists()) && readable(&folder.join("results.json"));
-        let inputs = (context.inputs(), experiment.jobs(&context.plan, context.seed));
-        let kept = there && context.store.is_noted(name, &inputs)?;
+        let inputs = Store::key(&(context.inputs(), experiment.jobs(&context.plan, context.seed)));
+        let run = Run::begin(context, name, out.join(name), inputs);
+        let kept = run.is_finished();
         if kept {
-            context.say(&format!("{name}: finished before; remove {} to run it again", folder.display()));
+            context.say(&format!("{name}: finished before; remove {} to run it again", run.folder.display()));
         } else {
             context.say(&format!("{name}: {}", experiment.about()));
             // What an interrupted experiment asked for is not this one's.
             context.store.take_log();
-            experiment.run(context, out)?;
-            context.store.note(name, &inputs)?;
+            experiment.run(&run)?;
         }
-        done.push(Done { experiment, folder, kept });
+        done.push(Done { experiment, folder: run.folder, kept });
     }
     Ok(done)
 }

@@ -1,13 +1,14 @@
 //! What an experiment leaves behind: `results.json`, the figure as SVG and PNG, and a table with the paper's numbers
 //! beside ours.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::time::Instant;
 
 use dkae::Error;
 use dkae::data::atomic::write_atomically;
 use dkae_report::Figure;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Result;
 use crate::context::Context;
@@ -125,39 +126,73 @@ pub fn order(methods: &[Ranked], larger: bool) -> String {
     }
 }
 
-/// Writes everything about an experiment to `out/NAME/`.
-pub fn write(context: &Context, out: &Path, name: &str, results: &impl Results, seconds: f64) -> Result<()> {
-    let folder = out.join(name);
-    std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
-    let numbers = serde_json::to_value(results).expect("results are plain data");
-    let trainings = context.store.take_log();
-    let trained: f64 = trainings.iter().map(|t| t.seconds).sum();
-    let mut settings = serde_json::to_value(&context.plan).expect("settings are plain data");
-    // Every training tells its own; what they have in common is not the whole of any.
-    settings.as_object_mut().map(|plan| plan.remove("trainer"));
-    let value = json!({
-        "experiment": name,
-        "budget": context.plan.budget,
-        "seed": context.seed,
-        "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rustc": env!("RUSTC_VERSION") },
-        "threads": dkae::math::threads::count(),
-        "seconds": seconds,
-        "seconds_of_its_trainings": trained,
-        "numbers": numbers,
-        "trainings": trainings,
-        "settings": settings,
-    });
-    let figure = results.figure()?;
-    figure.save_svg(folder.join(name).with_extension("svg"))?;
-    figure.save_png(folder.join(name).with_extension("png"), SCALE)?;
-    let mut table = results.table();
-    if let Some(caution) = context.plan.caution() {
-        table.note(caution);
+/// An experiment under way, or done before.
+pub struct Run<'a> {
+    /// What it works with.
+    pub context: &'a Context<'a>,
+    /// Where its results go.
+    pub folder: PathBuf,
+    name: &'static str,
+    /// The key of everything the results depend on.
+    inputs: String,
+    start: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Begins now.
+    pub fn begin(context: &'a Context<'a>, name: &'static str, folder: PathBuf, inputs: String) -> Self {
+        Run { context, folder, name, inputs, start: Instant::now() }
     }
-    let table = table.markdown();
-    write_atomically(folder.join("table.md"), |file| file.write_all(table.as_bytes()))?;
-    // Last: where it is, the others are.
-    write_json(&folder.join("results.json"), &value)
+
+    /// Whether all files are there, made from the same inputs; a damaged document is made again.
+    pub fn is_finished(&self) -> bool {
+        let drawn = ["svg", "png"].map(|kind| format!("{}.{kind}", self.name));
+        let there = drawn.iter().map(String::as_str).chain(["table.md"]).all(|file| self.folder.join(file).exists());
+        let document = std::fs::read(self.folder.join("results.json")).unwrap_or_default();
+        let document: Value = serde_json::from_slice(&document).unwrap_or_default();
+        there && document["inputs"] == self.inputs
+    }
+
+    /// Writes everything about the experiment to its folder.
+    pub fn write(&self, results: &impl Results) -> Result<()> {
+        let Run { context, folder, name, inputs, start } = self;
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let numbers = serde_json::to_value(results).expect("results are plain data");
+        let trainings = context.store.take_log();
+        let trained: f64 = trainings.iter().map(|t| t.seconds).sum();
+        let mut settings = serde_json::to_value(&context.plan).expect("settings are plain data");
+        // Every training tells its own; what they have in common is not the whole of any.
+        settings.as_object_mut().map(|plan| plan.remove("trainer"));
+        let value = json!({
+            "experiment": name,
+            "budget": context.plan.budget,
+            "seed": context.seed,
+            "inputs": inputs,
+            "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rustc": env!("RUSTC_VERSION") },
+            "threads": dkae::math::threads::count(),
+            "seconds": start.elapsed().as_secs_f64(),
+            "seconds_of_its_trainings": trained,
+            "numbers": numbers,
+            "trainings": trainings,
+            "settings": settings,
+        });
+        // What other inputs left here is no longer whole.
+        match std::fs::remove_file(folder.join("results.json")) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(folder)(e).into()),
+            _ => {}
+        }
+        let figure = results.figure()?;
+        figure.save_svg(folder.join(name).with_extension("svg"))?;
+        figure.save_png(folder.join(name).with_extension("png"), SCALE)?;
+        let mut table = results.table();
+        if let Some(caution) = context.plan.caution() {
+            table.note(caution);
+        }
+        let table = table.markdown();
+        write_atomically(folder.join("table.md"), |file| file.write_all(table.as_bytes()))?;
+        // Last: where it is, the others are.
+        write_json(&folder.join("results.json"), &value)
+    }
 }
 
 #[cfg(test)]

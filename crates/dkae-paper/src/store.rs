@@ -138,16 +138,6 @@ impl Store {
         Ok(result)
     }
 
-    /// Whether this was noted under a name.
-    pub fn is_noted(&self, name: &str, inputs: &impl Serialize) -> Result<bool> {
-        Ok(read_json(&self.path(name, "done.json"))? == Some(Self::key(inputs)))
-    }
-
-    /// Notes something under a name.
-    pub fn note(&self, name: &str, inputs: &impl Serialize) -> Result<()> {
-        write_json(&self.path(name, "done.json"), &Self::key(inputs))
-    }
-
     /// The trainings asked for since the last call, each once.
     pub fn take_log(&self) -> Vec<Training> {
         self.log.take()
@@ -185,9 +175,6 @@ mod tests {
         assert_eq!(compute(("a", 1), 0.5), 0.5);
         assert_eq!(compute(("a", 1), 0.7), 0.5);
         assert_eq!(compute(("a", 2), 0.7), 0.7);
-        assert!(!store.is_noted("x", &1).unwrap());
-        store.note("x", &1).unwrap();
-        assert!(store.is_noted("x", &1).unwrap() && !store.is_noted("x", &2).unwrap());
     }
 
     #[test]

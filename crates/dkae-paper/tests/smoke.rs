@@ -132,6 +132,7 @@ fn a_stopped_run_loses_at_most_the_training_under_way() {
     run(&rest, "a").unwrap();
     assert_eq!(rest.started.get(), 2);
     let table = std::fs::read(out.join("lambda/table.md")).unwrap();
+    std::fs::remove_dir_all(&out).unwrap();
     let whole = Counter::new(usize::MAX);
     run(&whole, "b").unwrap();
     assert_eq!(whole.started.get(), 3);
@@ -147,11 +148,15 @@ fn another_seed_is_another_result() {
     let watch = Counter::new(usize::MAX);
     let store = || Store::open(folder.path().join("cache")).unwrap();
     let plan = Plan { lambdas: vec![0.1], ..Plan::of(Budget::Smoke) };
-    for seed in [1, 2] {
+    let run = |seed, out: &Path| {
         let context = Context::new(plan.clone(), seed, "", store(), &watch);
-        let done = reproduce(&context, &out, &[Experiment::Lambda]).unwrap();
-        assert!(!done[0].kept, "{seed}");
-    }
+        reproduce(&context, out, &[Experiment::Lambda]).unwrap().remove(0).kept
+    };
+    assert!(!run(1, &out) && !run(2, &out));
+    assert_eq!(watch.started.get(), 2);
+    // Folders of results that share a cache are told apart.
+    let other = folder.path().join("other");
+    assert!(!run(1, &other) && run(1, &other) && run(2, &out) && !run(1, &out));
     assert_eq!(watch.started.get(), 2);
 }
 
