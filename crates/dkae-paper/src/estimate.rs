@@ -1,16 +1,15 @@
 //! How long trainings will take, from steps measured here and now.
 //!
-//! A few steps of every distinct network and prior are taken on made-up rows, phase by phase, and multiplied by the steps of each
-//! training. Looks at validation rows, kernels, support vector machines and figures come on top: next to nothing at the paper's
+//! A few steps of every distinct network are taken on made-up rows, phase by phase, and a few blocks of every distinct prior; both are
+//! multiplied by the steps of each training. Looks at validation rows, kernels, support vector machines and figures come on top: next to nothing at the paper's
 //! budget, about half as much again at the standard one.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use dkae::kernel::{FirstRows, Kernel, KernelSpec, Linear};
+use dkae::kernel::{Kernel, KernelSpec, Linear};
 use dkae::progress::Progress;
-use dkae::recipe::Recipe;
 use dkae::train::{Event, Length, Trainer};
 use ndarray::Array2;
 
@@ -24,8 +23,11 @@ const BATCH: usize = 200;
 /// Steps measured in each phase.
 const STEPS: u64 = 6;
 
+/// Blocks of a prior that are measured.
+const BLOCKS: usize = 5;
+
 /// The made-up rows that a kernel is applied to: so many that it keeps its factors, as it does for those of a training, instead of a
-/// matrix of all pairs; with as many columns as the narrowest set.
+/// matrix of all pairs; with as many columns as the narrowest set, whose small network feels the prior most.
 const KERNEL_ROWS: (usize, usize) = (8000, 8);
 
 /// Training rows and features of a set.
@@ -51,20 +53,25 @@ pub fn distinct(jobs: Vec<Job>) -> Vec<Job> {
     kept
 }
 
-/// Seconds per step in each phase, pretraining first, of a recipe on rows of a width.
-fn measure(recipe: &Recipe, width: usize, progress: &dyn Progress) -> Result<Vec<f64>> {
+/// Seconds that a block of a kernel takes, as every step asks for one.
+fn measure_prior(kernel: &KernelSpec, progress: &dyn Progress) -> Result<f64> {
+    let x = Array2::from_shape_fn(KERNEL_ROWS, |(i, j)| ((i * i * 31 + i * j * 57) % 8191) as f32 / 8191.0);
+    let kernel = kernel.fit_watched(x.view(), progress)?;
+    let prior = kernel.prior_watched(x.view(), progress)?;
+    let rows: Vec<usize> = (0..BATCH).map(|i| i * x.nrows() / BATCH).collect();
+    let mut block = Array2::zeros((BATCH, BATCH));
+    let start = Instant::now();
+    for _ in 0..BLOCKS {
+        prior.block(&rows, &rows, block.view_mut());
+    }
+    Ok(start.elapsed().as_secs_f64() / BLOCKS as f64)
+}
+
+/// Seconds per step in each phase, pretraining first, of a network on rows of a width, without the prior.
+fn measure(trainer: &Trainer, width: usize, progress: &dyn Progress) -> Result<Vec<f64>> {
     // Half of the numbers are zero: pictures have more of them, other rows none.
     let x = Array2::from_shape_fn((BATCH, width), |(i, j)| ((i * 31 + j * 17) % 97).saturating_sub(48) as f32 / 48.0);
-    let many = Array2::from_shape_fn(KERNEL_ROWS, |(i, j)| ((i * i * 31 + i * j * 57) % 8191) as f32 / 8191.0);
-    let kernel: Box<dyn Kernel> = match &recipe.kernel {
-        // Made-up rows have no classes; a block of either kernel costs next to nothing.
-        KernelSpec::Ideal => Box::new(Linear),
-        _ if recipe.train.lambda == 0.0 => Box::new(Linear),
-        of_rows => of_rows.fit_watched(many.view(), progress)?,
-    };
-    let prior = kernel.prior_watched(many.view(), progress)?;
-    let prior = FirstRows { prior: &*prior, rows: BATCH };
-    let trainer = Trainer { pretrain: Some(Length::Steps(STEPS)), steps: Length::Steps(STEPS), ..recipe.train.clone() };
+    let trainer = Trainer { pretrain: Some(Length::Steps(STEPS)), steps: Length::Steps(STEPS), ..trainer.clone() };
     let mut times: Vec<Vec<f64>> = Vec::new();
     let mut last = Instant::now();
     let mut observer = |event: &Event| {
@@ -76,7 +83,7 @@ fn measure(recipe: &Recipe, width: usize, progress: &dyn Progress) -> Result<Vec
         last = Instant::now();
         if progress.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    trainer.fit(x.view(), &prior, &mut observer)?;
+    trainer.fit(x.view(), &*Linear.prior(x.view())?, &mut observer)?;
     // The middle one: the first steps of a phase touch memory for the first time.
     let middle = |mut t: Vec<f64>| {
         t.sort_by(f64::total_cmp);
@@ -87,22 +94,32 @@ fn measure(recipe: &Recipe, width: usize, progress: &dyn Progress) -> Result<Vec
 
 /// Seconds that these trainings will take together.
 pub fn seconds(plan: &Plan, jobs: &[Job], progress: &dyn Progress) -> Result<f64> {
-    let mut known: HashMap<(usize, Vec<usize>, String), Vec<f64>> = HashMap::new();
+    // Units count: zeros of rectified ones are skipped.
+    let mut networks: HashMap<(usize, Vec<usize>, String), Vec<f64>> = HashMap::new();
+    let mut priors: HashMap<String, f64> = HashMap::new();
     let mut total = 0.0;
     for Job { set, recipe } in jobs {
         let (rows, width) = shape(plan, *set);
-        // Units count: zeros of rectified ones are skipped. So do priors, in small networks above all.
-        let prior = if recipe.train.lambda > 0.0 { recipe.kernel.describe() } else { String::new() };
-        let kind = format!("{} {} {prior}", recipe.train.hidden, recipe.train.code);
-        let key = (width, recipe.train.layers.clone(), kind);
-        let times = match known.get(&key) {
+        let units = format!("{} {}", recipe.train.hidden, recipe.train.code);
+        let key = (width, recipe.train.layers.clone(), units);
+        let times = match networks.get(&key) {
             Some(times) => times.clone(),
-            None => known.entry(key).or_insert(measure(recipe, width, progress)?).clone(),
+            None => networks.entry(key).or_insert(measure(&recipe.train, width, progress)?).clone(),
+        };
+        let prior = match &recipe.kernel {
+            // Blocks of the ideal kernel cost next to nothing.
+            KernelSpec::Ideal => 0.0,
+            _ if recipe.train.lambda == 0.0 => 0.0,
+            kernel => match priors.get(&kernel.describe()) {
+                Some(&seconds) => seconds,
+                None => *priors.entry(kernel.describe()).or_insert(measure_prior(kernel, progress)?),
+            },
         };
         let steps = |length: Length| length.steps(rows, BATCH) as f64;
         if let Some((fine, layers)) = times.split_last() {
             let pretrain = recipe.train.pretrain.map_or(0.0, steps);
-            total += steps(recipe.train.steps) * fine + pretrain * layers.iter().sum::<f64>();
+            // Only the last of the layers is pretrained with the prior.
+            total += steps(recipe.train.steps) * (fine + prior) + pretrain * (layers.iter().sum::<f64>() + prior);
         }
     }
     Ok(total)
