@@ -1,8 +1,8 @@
 //! How long trainings will take, from steps measured here and now.
 //!
-//! A few steps of every distinct network are taken on made-up rows, phase by phase, and a few blocks of every distinct prior; both are
-//! multiplied by the steps of each training. Looks at validation rows, kernels, support vector machines and figures come on top: next to nothing at the paper's
-//! budget, about half as much again at the standard one.
+//! A few steps of every distinct network are taken on made-up rows, phase by phase, and a few blocks of every distinct
+//! prior; both are multiplied by the steps of each training. Looks at validation rows, kernels, support vector machines and
+//! figures come on top: next to nothing at the paper's budget, a good part at the standard one.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
