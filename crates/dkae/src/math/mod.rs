@@ -2,14 +2,15 @@
 
 pub mod check;
 pub mod cholesky;
+pub(crate) mod dense;
 pub(crate) mod dispatch;
 pub mod distance;
 pub mod eigen;
 pub mod elementwise;
 pub mod gemm;
+pub(crate) mod panels;
 pub mod rng;
 pub(crate) mod sparse;
 pub mod threads;
-pub(crate) mod tiles;
 pub(crate) mod turn;
 pub mod vector;

@@ -8,34 +8,21 @@
 //! R[i, :] = sum over j with S[i, j] != 0 of  S[i, j] Q[j, :]
 //! ```
 //!
-//! Q is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48 rows, which fit
-//! the first-level cache; every row of S passes its entries for the piece, its eight sums in registers. Every number of R is summed in the order
-//! of the columns of S alone, so its bits depend neither on the number of threads nor on how S is cut into rows.
+//! by panels ([`panels`](super::panels)), a row of S passing its entries for the piece with its eight sums in registers.
 //!
-//! A multiplication costs more here than in a general product, since each needs a number of Q from the cache: by our measure (docs/performance.md)
-//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`tiles::available`](super::tiles::available) first; elsewhere these
-//! products are right, but slow. A panel is the work of one thread, so that 500 columns keep no more than four of them busy.
+//! A multiplication costs more here than in a tile, since each needs a number of Q from the cache: by our measure (docs/performance.md)
+//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`available`] first.
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use ndarray::{ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 
+use super::panels::{self, DEPTH, LANES, Line, Piece, VECTORS, available, copy};
 use super::threads;
-use super::tiles::{LANES, Line, available};
 use super::turn::turn;
-
-/// Vectors in the row of a panel.
-const VECTORS: usize = 8;
-/// Columns of a panel.
-pub const WIDTH: usize = VECTORS * LANES;
-/// Rows of a piece of a panel: 24 KB of the 32 that the first-level cache has.
-const DEPTH: usize = 48;
-/// Rows of R that are made together: a padded batch of the usual 200, whose sums stay in the second-level cache.
-const ROWS: usize = 208;
 
 /// The largest share of entries at which skipping the others pays.
 pub const DENSEST: f64 = 0.7;
@@ -51,12 +38,6 @@ struct Run {
 /// From one row of a piece to the next.
 const ROW_BYTES: usize = VECTORS * size_of::<Line>();
 const _: () = assert!(DEPTH * ROW_BYTES <= 1 << 16, "offsets have 16 bits");
-
-thread_local! {
-    // Taken out while in use: a thread that waits may be given another panel meanwhile.
-    static PANEL: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-    static SUMS: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-}
 
 /// S: of each row what is not zero.
 #[derive(Default)]
@@ -89,8 +70,7 @@ impl Nonzeros {
         entries as f64 / (self.rows * self.columns).max(1) as f64
     }
 
-    /// `R = S Q` by panels: `finish` gets what `of_panels` has for the panel, the rows of R that are done, and these, each in
-    /// [`WIDTH`] numbers of which the panel's columns count. The rows or the columns of Q are contiguous.
+    /// `R = S Q`, handed out as [`panels::product`] does.
     pub fn multiply<O: Send>(
         &self,
         q: ArrayView2<f32>,
@@ -98,37 +78,11 @@ impl Nonzeros {
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
     ) {
         assert_eq!(q.nrows(), self.columns, "inner dimensions of s and q");
-        assert_eq!(of_panels.len(), q.ncols().div_ceil(WIDTH), "one for each panel");
-        let work = |(p, mut of_panel): (usize, O)| {
-            let q = q.slice(s![.., p * WIDTH..(p * WIDTH + WIDTH).min(q.ncols())]);
-            let (mut panel, mut sums) = (PANEL.take(), SUMS.take());
-            // More rows than one block come back to every piece; else a piece is packed over the one before.
-            let kept = if self.rows > ROWS { self.columns } else { DEPTH };
-            panel.resize(panel.len().max(kept * VECTORS), Line([0.0; LANES]));
-            for first in (0..self.rows).step_by(ROWS) {
-                let rows = first..(first + ROWS).min(self.rows);
-                sums.clear();
-                sums.resize(rows.len() * VECTORS, Line([0.0; LANES]));
-                for piece in 0..self.columns.div_ceil(DEPTH) {
-                    let columns = piece * DEPTH..(piece * DEPTH + DEPTH).min(self.columns);
-                    let at = if kept > DEPTH { columns.start } else { 0 };
-                    let lines = &mut panel[at * VECTORS..][..columns.len() * VECTORS];
-                    if first == 0 {
-                        pack(q.slice(s![columns.clone(), ..]), lines);
-                    }
-                    let at = piece * self.rows;
-                    let (runs, counts) = (&self.runs[at..][rows.clone()], &self.counts[at..][rows.clone()]);
-                    let next = columns.end..(columns.end + DEPTH).min(self.columns);
-                    // While this piece keeps the processor busy, memory sends the next one.
-                    let next = (first == 0 && !next.is_empty()).then(|| q.slice(s![next, ..]));
-                    add(runs, counts, lines, &mut sums, q.ncols().div_ceil(LANES), next);
-                }
-                finish(&mut of_panel, rows, numbers(&sums));
-            }
-            PANEL.set(panel);
-            SUMS.set(sums);
+        let add = |rows: Range<usize>, piece: &Piece, sums: &mut [Line]| {
+            let at = piece.columns.start / DEPTH * self.rows;
+            add(&self.runs[at..][rows.clone()], &self.counts[at..][rows], piece, sums);
         };
-        threads::run(|| of_panels.enumerate().for_each(work));
+        panels::product(self.rows, q, of_panels, add, finish);
     }
 }
 
@@ -166,84 +120,35 @@ fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
     plain::compress(row, run)
 }
 
-/// Copies a piece of Q, at most [`DEPTH`] rows and [`WIDTH`] columns, into the lines of a panel.
-fn pack(q: ArrayView2<f32>, lines: &mut [Line]) {
-    let (depth, width) = q.dim();
-    let mut panel = numbers_mut(lines);
-    let mut panel = panel.slice_mut(s![..depth, ..width]);
-    if width <= 1 || q.strides()[1] == 1 { copy(q, &mut panel) } else { turn(q.t(), panel) }
-}
-
-/// `to = from`, whose rows are contiguous: by whole rows, which short ones gain from.
-fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
-    for (mut to, from) in to.rows_mut().into_iter().zip(from.rows()) {
-        let (to, from) = (to.as_slice_mut(), from.to_slice());
-        to.expect("rows are contiguous").copy_from_slice(from.expect("rows are contiguous"));
-    }
-}
-
-/// Asks for a row of a matrix, or a column if that is what is contiguous: it will be wanted soon. Nothing where there is none.
-fn fetch(matrix: ArrayView2<f32>, row: usize) {
-    let matrix = if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() };
-    if row < matrix.nrows() {
-        let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
-        for column in (0..matrix.ncols() + LANES).step_by(LANES) {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: a hint, which no address makes wrong.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast());
-            }
-        }
-    }
-}
-
-/// Adds to the sums of each row what its run says; meanwhile the next piece of Q is asked for.
-fn add(runs: &[Run], counts: &[u8], piece: &[Line], sums: &mut [Line], vectors: usize, next: Option<ArrayView2<f32>>) {
+/// Adds to the sums of each row what its run says.
+fn add(runs: &[Run], counts: &[u8], piece: &Piece, sums: &mut [Line]) {
     assert!(sums.len() == runs.len() * VECTORS && counts.len() == runs.len(), "sums and counts for every run");
     for (row, ((run, &count), sums)) in runs.iter().zip(counts).zip(sums.chunks_exact_mut(VECTORS)).enumerate() {
-        if let Some(next) = next {
-            fetch(next, row);
-        }
+        piece.fetch_next(row);
         // Offsets grow along a run.
         let last = usize::from(run.offsets[usize::from(count).saturating_sub(1)]);
-        assert!(count == 0 || last + ROW_BYTES <= size_of_val(piece), "entries are within the piece");
+        assert!(count == 0 || last + ROW_BYTES <= size_of_val(piece.lines), "entries are within the piece");
         #[cfg(target_arch = "x86_64")]
         if available() {
             // SAFETY: the processor was asked. All entries are within the piece, as was just checked, and each of its rows has
             // `VECTORS` lines, as have the sums.
             unsafe {
-                let (sums, piece) = (sums.as_mut_ptr(), piece.as_ptr());
-                match vectors {
-                    1 => x86::add::<1>(run, count, piece, sums),
-                    2 => x86::add::<2>(run, count, piece, sums),
-                    3 => x86::add::<3>(run, count, piece, sums),
-                    4 => x86::add::<4>(run, count, piece, sums),
-                    5 => x86::add::<5>(run, count, piece, sums),
-                    6 => x86::add::<6>(run, count, piece, sums),
-                    7 => x86::add::<7>(run, count, piece, sums),
-                    _ => x86::add::<VECTORS>(run, count, piece, sums),
+                let (sums, lines) = (sums.as_mut_ptr(), piece.lines.as_ptr());
+                match piece.vectors {
+                    1 => x86::add::<1>(run, count, lines, sums),
+                    2 => x86::add::<2>(run, count, lines, sums),
+                    3 => x86::add::<3>(run, count, lines, sums),
+                    4 => x86::add::<4>(run, count, lines, sums),
+                    5 => x86::add::<5>(run, count, lines, sums),
+                    6 => x86::add::<6>(run, count, lines, sums),
+                    7 => x86::add::<7>(run, count, lines, sums),
+                    _ => x86::add::<VECTORS>(run, count, lines, sums),
                 }
             }
             continue;
         }
-        plain::add(run, count, piece, &mut sums[..vectors]);
+        plain::add(run, count, piece.lines, &mut sums[..piece.vectors]);
     }
-}
-
-/// Lines as rows of [`WIDTH`] numbers.
-fn numbers(lines: &[Line]) -> ArrayView2<'_, f32> {
-    let rows = lines.len() / VECTORS;
-    // SAFETY: lines are numbers without gaps.
-    let numbers = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast::<f32>(), rows * WIDTH) };
-    ArrayView2::from_shape((rows, WIDTH), numbers).expect("as many as there are")
-}
-
-fn numbers_mut(lines: &mut [Line]) -> ArrayViewMut2<'_, f32> {
-    let rows = lines.len() / VECTORS;
-    // SAFETY: lines are numbers without gaps, borrowed as long as the view lives.
-    let numbers = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<f32>(), rows * WIDTH) };
-    ArrayViewMut2::from_shape((rows, WIDTH), numbers).expect("as many as there are")
 }
 
 /// The same in plain words: for other processors, and what the vectors are compared with.
@@ -329,29 +234,16 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::rng;
-    use ndarray::{Array2, Axis};
-    use rand::RngExt;
-
-    fn random(m: usize, n: usize, share: f32) -> Array2<f32> {
-        let mut rng = rng::stream(7, rng::Purpose::Demo, m as u64, n as u64);
-        let mut number = || (rng.random::<f32>(), rng.random::<f32>() - 0.5);
-        Array2::from_shape_simple_fn((m, n), || match number() {
-            (chance, value) if chance < share => value,
-            _ => 0.0,
-        })
-    }
+    use crate::math::panels::trial::{piece, random, whole};
+    use crate::math::panels::{WIDTH, numbers};
+    use ndarray::Array2;
 
     fn product(s: ArrayView2<f32>, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
         let mut nonzeros = Nonzeros::default();
         let mut found = Array2::from_elem((s.nrows(), q.ncols()), f32::NAN);
         let mut multiply = |s, q, mut found: ArrayViewMut2<f32>| {
             let share = nonzeros.take(s);
-            let panels = found.axis_chunks_iter_mut(Axis(1), WIDTH).into_par_iter();
-            nonzeros.multiply(q, panels, |found, rows, block| {
-                let width = found.ncols();
-                found.slice_mut(s![rows, ..]).assign(&block.slice(s![.., ..width]));
-            });
+            whole!(nonzeros.multiply(q), found);
             share
         };
         // Room is used again, so what is left of a larger product must not show.
@@ -393,8 +285,8 @@ mod tests {
     #[test]
     fn vectors_and_plain_words_agree_to_the_bit() {
         let (rows, q) = (random(40, DEPTH, 0.4), random(DEPTH, WIDTH, 1.0));
-        let mut piece = vec![Line([0.0; LANES]); DEPTH * VECTORS];
-        pack(q.view(), &mut piece);
+        let lines = piece(q.view());
+        let piece = Piece::of(&lines, VECTORS);
         let empty = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
         for row in rows.rows() {
             let row: &[f32; DEPTH] = row.to_slice().unwrap().try_into().unwrap();
@@ -404,8 +296,8 @@ mod tests {
             let n = usize::from(counts.0);
             assert_eq!((&fast.offsets[..n], &fast.values[..n]), (&slow.offsets[..n], &slow.values[..n]));
             let (mut found, mut want) = (vec![Line([0.5; LANES]); VECTORS], vec![Line([0.5; LANES]); VECTORS]);
-            add(&[fast], &[counts.0], &piece, &mut found, VECTORS, None);
-            plain::add(&slow, counts.1, &piece, &mut want);
+            add(&[fast], &[counts.0], &piece, &mut found);
+            plain::add(&slow, counts.1, &lines, &mut want);
             assert_eq!(numbers(&found), numbers(&want));
         }
     }
@@ -415,8 +307,8 @@ mod tests {
     fn entries_beyond_the_piece_are_refused() {
         let mut run = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
         run.offsets[1] = (2 * ROW_BYTES) as u16;
-        let piece = vec![Line([0.0; LANES]); 2 * VECTORS];
-        add(&[run], &[2], &piece, &mut vec![Line([0.0; LANES]); VECTORS], VECTORS, None);
+        let lines = vec![Line([0.0; LANES]); 2 * VECTORS];
+        add(&[run], &[2], &Piece::of(&lines, VECTORS), &mut vec![Line([0.0; LANES]); VECTORS]);
     }
 
     #[test]

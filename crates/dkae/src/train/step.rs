@@ -24,17 +24,13 @@ use super::loss::CodeLoss;
 use crate::kernel::Prior;
 use crate::math::elementwise::{self, AdamStep};
 use crate::math::sparse::{self, Nonzeros};
-use crate::math::tiles::{self, Panels};
 use crate::math::turn::turn;
-use crate::math::{gemm, threads};
+use crate::math::{dense, gemm, panels, threads};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
 
 /// Features whose squared errors are summed as one, so that the sum is the same for any number of threads.
 const PIECE: usize = 128;
-
-/// Rows of weights that are updated at a time: four tiles of the product, and a gradient that stays in the second-level cache.
-const UPDATED: usize = 20;
 
 thread_local! {
     // Taken out while in use: a thread that waits may be given another block meanwhile.
@@ -72,7 +68,6 @@ pub struct Workspace {
     loss: CodeLoss,
     /// Room for gradients; none until somebody asks for them, since [`descend`](Workspace::descend) does without.
     gradients: Vec<Layer>,
-    panels: Panels,
     nonzeros: Nonzeros,
 }
 
@@ -93,7 +88,6 @@ impl Workspace {
             sums: Vec::with_capacity(widest.div_ceil(PIECE)),
             loss: CodeLoss::new(rows),
             gradients: Vec::new(),
-            panels: Panels::default(),
             nonzeros: Nonzeros::default(),
         }
     }
@@ -138,7 +132,8 @@ impl Workspace {
             let activation = net.architecture().activation(l + 1);
             // Rows themselves may be mostly zero: pictures, counts of words.
             let nonzeros = (l == 0 || rectified(net, l)).then_some(&mut self.nonzeros);
-            propagate(layer.weights.view(), input, nonzeros, layer.bias.as_slice(), (activation, self.rows), output);
+            let input = (input, self.rows);
+            propagate(layer.weights.view(), input, nonzeros, layer.bias.as_slice(), activation, output);
         }
     }
 
@@ -151,8 +146,9 @@ impl Workspace {
             let input = above[0].slice(s![.., padded..]);
             let output = below[l].slice_mut(s![.., padded..]);
             let layer = &net.layers()[l];
-            let activation = (net.architecture().activation(l), self.rows);
+            let activation = net.architecture().activation(l);
             let nonzeros = rectified(net, l + 1).then_some(&mut self.nonzeros);
+            let input = (input, self.rows);
             propagate(layer.back().t(), input, nonzeros, layer.decoder_bias.as_slice(), activation, output);
         }
     }
@@ -208,14 +204,14 @@ impl Workspace {
     /// After [`backpropagate`](Workspace::backpropagate) over `levels`, one step of `adam`, whose moments are those of these
     /// levels alone.
     ///
-    /// Where tiles are available, the gradient goes to Adam in blocks that are still in cache, some rows or some columns at a
+    /// Where products by panels are fast, the gradient goes to Adam in blocks that are still in cache, some rows of some columns at a
     /// time, and is never in memory. Else it is computed as a whole first.
     pub fn descend(&mut self, net: &mut Autoencoder, levels: Range<usize>, adam: &mut Adam, rate: f64, decay: f64) {
-        if !net.architecture().tied || !tiles::available() {
+        if !net.architecture().tied || !panels::available() {
             self.weight_gradients(net, levels.clone());
             return adam.step(&mut net.layers_mut()[levels.clone()], &self.gradients[levels], rate, 1.0, decay);
         }
-        let (k, padded) = (self.rows, self.padded);
+        let padded = self.padded;
         let step = adam.next(rate, 1.0, decay);
         threads::run(|| {
             for (i, l) in levels.enumerate() {
@@ -225,21 +221,12 @@ impl Workspace {
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
                 // Rows of the gradient by what is not zero above the weights, or its columns by what is not zero below.
                 if rectified_above && self.nonzeros.take(down) <= sparse::DENSEST {
-                    update_sparse(&step, of, &self.nonzeros, up.t());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros), up.t());
                 } else if rectified_below && self.nonzeros.take(up) <= sparse::DENSEST {
-                    update_sparse(&step, of.map(|of| of.reversed_axes()), &self.nonzeros, down.t());
+                    let of = of.map(|of| of.reversed_axes());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros), down.t());
                 } else {
-                    self.panels.pack(up, [0..k, padded..padded + k]);
-                    let (panels, blocks) = (&self.panels, Axis(0));
-                    let [mut w, mut m, mut v] = of;
-                    w.axis_chunks_iter_mut(blocks, UPDATED)
-                        .into_par_iter()
-                        .zip(m.axis_chunks_iter_mut(blocks, UPDATED))
-                        .zip(v.axis_chunks_iter_mut(blocks, UPDATED))
-                        .zip(down.axis_chunks_iter(blocks, UPDATED))
-                        .for_each(|(((w, m), v), down)| {
-                            update(&step, [w, m, v], |gradient| panels.multiply(down, gradient));
-                        });
+                    update_by_panels(&step, of, Factor::Dense(down), up.t());
                 }
                 let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
                 let encoder = [&mut layer.bias, &mut mean.bias, &mut square.bias].map(|of| of.view_mut());
@@ -300,7 +287,7 @@ impl Workspace {
         for l in levels.clone() {
             let activation = net.architecture().activation(l + 1);
             let (below, above) = self.up.split_at_mut(l + 1);
-            let input = below[l].slice(s![.., padded..]);
+            let input = (below[l].slice(s![.., padded..]), self.rows);
             let nonzeros = rectified(net, l).then_some(&mut self.nonzeros);
             if l + 1 == levels.end {
                 let output = self.down[l + 1].slice_mut(s![.., ..padded]);
@@ -327,7 +314,7 @@ impl Workspace {
             });
         for l in (levels.start + 1..levels.end).rev() {
             let (below, above) = self.down.split_at_mut(l + 1);
-            let input = above[0].slice(s![.., ..padded]);
+            let input = (above[0].slice(s![.., ..padded]), self.rows);
             let output = below[l].slice_mut(s![.., ..padded]);
             let slope = (net.architecture().activation(l), self.up[l].slice(s![.., ..padded]));
             let nonzeros = rectified(net, l + 1).then_some(&mut self.nonzeros);
@@ -348,11 +335,11 @@ impl Workspace {
             let (enc, h_decoder) = down.split_at(Axis(1), padded);
             let (h, dec) = up.split_at(Axis(1), padded);
             if tied {
-                product(down, up.t(), None, gradient.weights.view_mut(), |_, _| ());
+                general(down, up.t(), gradient.weights.view_mut(), |_, _| ());
             } else {
-                product(enc, h.t(), None, gradient.weights.view_mut(), |_, _| ());
+                general(enc, h.t(), gradient.weights.view_mut(), |_, _| ());
                 let own = gradient.decoder_weights.as_mut().expect("untied layers have decoder weights");
-                product(h_decoder, dec.t(), None, own.view_mut(), |_, _| ());
+                general(h_decoder, dec.t(), own.view_mut(), |_, _| ());
             }
             sum_rows(enc, gradient.bias.as_slice_mut());
             sum_rows(dec, gradient.decoder_bias.as_slice_mut());
@@ -370,16 +357,38 @@ fn update<D: Dimension>(step: &AdamStep, of: [ArrayViewMut<f32, D>; 3], differen
     GRADIENT.set(gradient);
 }
 
+/// The left factor of a product by panels.
+enum Factor<'a> {
+    /// What is not zero of it.
+    Nonzeros(&'a Nonzeros),
+    /// All of it.
+    Dense(ArrayView2<'a, f32>),
+}
+
+impl Factor<'_> {
+    fn multiply<O: Send>(
+        &self,
+        q: ArrayView2<f32>,
+        of_panels: impl IndexedParallelIterator<Item = O>,
+        finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
+    ) {
+        match self {
+            Factor::Nonzeros(s) => s.multiply(q, of_panels, finish),
+            Factor::Dense(s) => dense::multiply(*s, q, of_panels, finish),
+        }
+    }
+}
+
 /// Adam on weights and their two moments with the gradient `S Q`, by panels of its columns. Rows or columns of the weights are
 /// contiguous.
-fn update_sparse(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: &Nonzeros, q: ArrayView2<f32>) {
-    let panels = Axis(1);
+fn update_by_panels(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: Factor, q: ArrayView2<f32>) {
+    let (across, width) = (Axis(1), panels::WIDTH);
     let [mut w, mut m, mut v] = of;
     let of_panels = w
-        .axis_chunks_iter_mut(panels, sparse::WIDTH)
+        .axis_chunks_iter_mut(across, width)
         .into_par_iter()
-        .zip(m.axis_chunks_iter_mut(panels, sparse::WIDTH))
-        .zip(v.axis_chunks_iter_mut(panels, sparse::WIDTH));
+        .zip(m.axis_chunks_iter_mut(across, width))
+        .zip(v.axis_chunks_iter_mut(across, width));
     s.multiply(q, of_panels, |((w, m), v), rows, gradient| {
         let gradient = gradient.slice(s![.., ..w.ncols()]);
         let [w, m, v] = [w, m, v].map(|of| of.slice_mut(s![rows.clone(), ..]));
@@ -416,54 +425,66 @@ fn rectified(net: &Autoencoder, level: usize) -> bool {
     net.architecture().activation(level) == Activation::Relu
 }
 
-/// `output = w input`; `finish` gets the first row's number and the block of rows that begins there. With room for what is not zero
-/// in the input, zeros are skipped if there are enough of them.
+/// `output = w input`, features x rows, of which so many are a batch: the others are zeros in the input, and in the output before and after. `finish`
+/// gets the first row's number and the block of rows that begins there. With room for what is not zero in the input, zeros are skipped if
+/// there are enough of them.
 fn product(
     w: ArrayView2<f32>,
-    input: ArrayView2<f32>,
+    (input, batch): (ArrayView2<f32>, usize),
     nonzeros: Option<&mut Nonzeros>,
     mut output: ArrayViewMut2<f32>,
     finish: impl Fn(usize, ArrayViewMut2<f32>) + Sync,
 ) {
-    if let Some(nonzeros) = nonzeros
-        && tiles::available()
-        && nonzeros.take(input.t()) <= sparse::DENSEST
-    {
-        let panels = output.axis_chunks_iter_mut(Axis(0), sparse::WIDTH).into_par_iter().enumerate();
-        return nonzeros.multiply(w.t(), panels, |(panel, output), rows, block| {
-            turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
-            if rows.end == output.ncols() {
-                finish(*panel * sparse::WIDTH, output.view_mut());
-            }
-        });
+    if !panels::available() {
+        return general(w, input, output, finish);
     }
-    let rows = gemm::rows_for_each_thread(output.nrows());
-    gemm::product_by_rows(1.0, w, input, 0.0, output, rows, finish);
+    let input = input.slice_move(s![.., ..batch]).reversed_axes();
+    let sparse = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
+    let factor = sparse.map_or(Factor::Dense(input), Factor::Nonzeros);
+    let of_panels = output.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter().enumerate();
+    factor.multiply(w.t(), of_panels, |(panel, output), rows, block| {
+        turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
+        if rows.end == batch {
+            finish(*panel * panels::WIDTH, output.view_mut());
+        }
+    });
 }
 
-/// `output = s(w input + bias)`, features x rows, of which so many are a batch; the others become zero.
+/// `output = a b` by the general product; `finish` gets the first row's number and the block of rows that begins there.
+fn general(
+    a: ArrayView2<f32>,
+    b: ArrayView2<f32>,
+    output: ArrayViewMut2<f32>,
+    finish: impl Fn(usize, ArrayViewMut2<f32>) + Sync,
+) {
+    let rows = gemm::rows_for_each_thread(output.nrows());
+    gemm::product_by_rows(1.0, a, b, 0.0, output, rows, finish);
+}
+
+/// `output = s(w input + bias)`, as [`product`].
 fn propagate(
     w: ArrayView2<f32>,
-    input: ArrayView2<f32>,
+    (input, batch): (ArrayView2<f32>, usize),
     nonzeros: Option<&mut Nonzeros>,
     bias: Option<&[f32]>,
-    (activation, batch): (Activation, usize),
+    activation: Activation,
     output: ArrayViewMut2<f32>,
 ) {
     let bias = bias.expect("biases are contiguous");
-    product(w, input, nonzeros, output, |first, mut block| {
+    product(w, (input, batch), nonzeros, output, |first, mut block| {
         for (mut row, &bias) in block.rows_mut().into_iter().zip(&bias[first..]) {
             let row = row.as_slice_mut().expect("rows are contiguous");
             activation.apply(row, bias);
+            // A unit may make something of nothing.
             row[batch..].fill(0.0);
         }
     });
 }
 
-/// `output = (w input) s'(h)`, features x rows.
+/// `output = (w input) s'(h)`, as [`product`].
 fn back(
     w: ArrayView2<f32>,
-    input: ArrayView2<f32>,
+    input: (ArrayView2<f32>, usize),
     nonzeros: Option<&mut Nonzeros>,
     (activation, h): (Activation, ArrayView2<f32>),
     output: ArrayViewMut2<f32>,
