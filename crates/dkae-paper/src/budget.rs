@@ -157,9 +157,10 @@ impl Plan {
             steps_two: steps(60, 600, 0.002),
             trial: 0.4,
             seeds: 3,
-            prices: vec![1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1],
-            kernel_prices: vec![0.1, 1.0, 10.0, 100.0],
-            widths: vec![1.0, 0.6, 0.35, 0.2],
+            // So wide that the best is hardly ever at an end: small prices cost little, and narrow kernels do no good.
+            prices: vec![1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3],
+            kernel_prices: vec![1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3],
+            widths: vec![8.0, 4.0, 2.0, 1.0, 0.6, 0.35, 0.2, 0.12],
             search_rows: 4000,
             finalists: 3,
             components: 256,

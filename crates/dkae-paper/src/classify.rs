@@ -12,8 +12,8 @@
 //! | scSVM | linear | codes aligned with the ideal kernel of the training labels; those of validation rows choose when to stop |
 //! | scSVM, best in the trial | linear | the same with the candidate that is best on the validation rows |
 //!
-//! C, and the width of radial basis functions, are chosen on the validation rows; the test rows are classified once, at the
-//! end. The winners of the trial (trial.rs) are trained for all their steps. Weights start as in the paper, at random and
+//! C, and the width of radial basis functions, are chosen on the validation rows, and so are the winners of the trial (trial.rs): test
+//! rows take part in no choice. Weights start as in the paper, at random and
 //! pretrained, but for the candidates that say so.
 
 mod shown;
@@ -37,7 +37,7 @@ use crate::budget::Plan;
 use crate::context::{Context, Job};
 use crate::data::{Data, Set};
 pub use trial::Candidate;
-use trial::{compare, priors, supervised_candidates, variants, winner, without_prior};
+use trial::{BEST, compare, decide, leader, priors, supervised_candidates, variants, winner, without_prior};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -150,22 +150,25 @@ fn recipes(plan: &Plan, set: Set, seed: u64) -> [Recipe; 3] {
     [Plan::with_lambda(&usual, 0.0), usual.clone(), Recipe { kernel: KernelSpec::Ideal, ..usual }]
 }
 
-/// The trainings it stands on; the winners among the candidates are taken to be the last.
-pub fn jobs(plan: &Plan, seed: u64) -> Vec<Job> {
+/// The trainings it stands on; the best of the candidates are taken to be the last.
+pub fn jobs(plan: &Plan, first: u64) -> Vec<Job> {
     let mut jobs = Vec::new();
     for &set in &plan.sets {
-        let tried = [priors(plan, set, seed), variants(plan, set, seed, 0), supervised_candidates(plan, set, seed)];
+        let tried = [priors(plan, set, first), variants(plan, set, first, 0), supervised_candidates(plan, set, first)];
         jobs.extend(tried.into_iter().flatten().map(|(_, recipe)| Job { set, recipe: plan.trial(&recipe) }));
-        for seed in seeds(plan, set, seed) {
+        for seed in seeds(plan, set, first) {
             jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
-            let best = variants(plan, set, seed, 0).pop().into_iter();
-            let best = best.flat_map(|(_, recipe)| [without_prior(plan, set, &recipe), recipe]);
-            let supervised = supervised_candidates(plan, set, seed).pop().map(|(_, recipe)| recipe);
-            jobs.extend(best.chain(supervised).map(|recipe| Job { set, recipe }));
+            // The runners-up are trained for the first seed alone.
+            let count = if seed == first { BEST } else { 1 };
+            let last = |all: Vec<(String, Recipe)>| all.into_iter().rev().map(|(_, recipe)| recipe).take(count);
+            let best: Vec<Recipe> = last(variants(plan, set, seed, 0)).collect();
+            let plain = best.first().map(|recipe| without_prior(plan, set, recipe));
+            let all = best.into_iter().chain(plain).chain(last(supervised_candidates(plan, set, seed)));
+            jobs.extend(all.map(|recipe| Job { set, recipe }));
         }
     }
     for set in orders(plan) {
-        jobs.extend(recipes(plan, set, seed).map(|recipe| Job { set, recipe }));
+        jobs.extend(recipes(plan, set, first).map(|recipe| Job { set, recipe }));
     }
     jobs
 }
@@ -276,15 +279,17 @@ fn on_rows(context: &Context, data: &Data, seed: u64, method: Method) -> Result<
 fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
     let plan = &context.plan;
     let mut scores: BTreeMap<Method, Vec<Score>> = BTreeMap::new();
-    // First the priors, then what can be done with the best of them.
+    let mut prior = 0;
+    let candidates = |seed, prior| [priors(plan, set, seed), variants(plan, set, seed, prior)].concat();
     let (mut compared, mut supervised_compared) = (Vec::new(), Vec::new());
     if with_best {
-        compared = compare(context, set, priors(plan, set, context.seed))?;
-    }
-    let prior = winner(&compared).unwrap_or(0);
-    if with_best {
-        compared.extend(compare(context, set, variants(plan, set, context.seed, prior))?);
-        supervised_compared = compare(context, set, supervised_candidates(plan, set, context.seed))?;
+        let seed = context.seed;
+        compared = compare(context, set, priors(plan, set, seed))?;
+        prior = leader(&compared).unwrap_or(0);
+        compared.extend(compare(context, set, variants(plan, set, seed, prior))?);
+        supervised_compared = compare(context, set, supervised_candidates(plan, set, seed))?;
+        decide(context, set, &mut compared, &candidates(seed, prior))?;
+        decide(context, set, &mut supervised_compared, &supervised_candidates(plan, set, seed))?;
     }
     let (best, best_supervised) = (winner(&compared).unwrap_or(0), winner(&supervised_compared).unwrap_or(0));
     for seed in seeds(plan, set, context.seed) {
@@ -298,8 +303,7 @@ fn column(context: &Context, set: Set, with_best: bool) -> Result<Column> {
             add(method, on_codes(context, &data, recipe, method.name())?);
         }
         if with_best {
-            let tried = [priors(plan, set, seed), variants(plan, set, seed, prior)].concat();
-            let recipe = tried[best].1.clone();
+            let recipe = candidates(seed, prior).swap_remove(best).1;
             add(BestCodes, on_codes(context, &data, &recipe, BestCodes.name())?);
             let plain = without_prior(plan, set, &recipe);
             add(BestPlainCodes, on_codes(context, &data, &plain, "the best network's plain codes")?);

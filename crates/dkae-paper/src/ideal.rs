@@ -111,6 +111,7 @@ impl report::Results for Results {
         let ranked: Vec<Ranked> =
             (0..3).map(|i| Ranked { name: NAMES[i], paper: PAPER[i], ours: self.distances[i] }).collect();
         table.note(format!("Smaller distances are better. {}", order(&ranked, false)));
+        table.notes.extend(self.sorted.note());
         table
     }
 }

@@ -16,6 +16,8 @@ pub struct Sorted {
     rows: Vec<usize>,
     classes: Vec<usize>,
     names: Vec<String>,
+    /// Rows that there are.
+    of: usize,
 }
 
 impl Sorted {
@@ -24,7 +26,13 @@ impl Sorted {
         let mut rows: Vec<usize> = (0..labels.index.len().min(ROWS)).collect();
         rows.sort_by_key(|&i| labels.index[i]);
         let classes = rows.iter().map(|&i| labels.index[i] as usize).collect();
-        Sorted { rows, classes, names: labels.names.clone() }
+        Sorted { rows, classes, names: labels.names.clone(), of: labels.index.len() }
+    }
+
+    /// A sentence about what is drawn, where that is not everything.
+    pub fn note(&self) -> Option<String> {
+        (self.rows.len() < self.of)
+            .then(|| format!("Kernels are drawn for {} of the {} test rows.", self.rows.len(), self.of))
     }
 
     /// The matrix of a prior.

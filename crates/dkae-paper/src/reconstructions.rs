@@ -108,6 +108,7 @@ impl report::Results for Results {
         for (lambda, r, c) in &self.losses {
             table.row([lambda.to_string(), format!("{r:.5}"), format!("{c:.4}"), "pictures only".into()]);
         }
+        table.notes.extend(self.sorted.note());
         table
     }
 }

@@ -168,7 +168,11 @@ impl<'a> Run<'a> {
             "budget": context.plan.budget,
             "seed": context.seed,
             "inputs": inputs,
-            "versions": { "dkae": env!("CARGO_PKG_VERSION"), "rustc": env!("RUSTC_VERSION") },
+            "versions": {
+                "dkae": env!("CARGO_PKG_VERSION"),
+                "commit": env!("DKAE_COMMIT"),
+                "rustc": env!("RUSTC_VERSION"),
+            },
             "threads": dkae::math::threads::count(),
             "seconds": start.elapsed().as_secs_f64(),
             "seconds_of_its_trainings": trained,

@@ -1,5 +1,6 @@
 //! `walk`: k-means with ten clusters on the codes of training digits, and straight walks between pairs of centroids, decoded
-//! (section 5.2, figure 8).
+//! (section 5.2, figure 8). The pairs are drawn at random; as the paper does, one of them is of two clusters that stand for the same
+//! digit, where there are such.
 
 use dkae::code::{KMeans, walk_decoded};
 use dkae::math::rng::{Purpose, sample, stream};
@@ -58,11 +59,17 @@ fn recipe(plan: &Plan, seed: u64) -> Recipe {
     plan.recipe(Set::Mnist, seed)
 }
 
-/// Different pairs of clusters, drawn at random.
-fn pairs(seed: u64) -> Vec<(usize, usize)> {
+/// Different pairs of clusters, drawn at random, the last of one class if any are.
+fn pairs(seed: u64, clusters: &[Cluster]) -> Vec<(usize, usize)> {
     let all: Vec<(usize, usize)> = (0..CLUSTERS).flat_map(|a| (a + 1..CLUSTERS).map(move |b| (a, b))).collect();
     let mut random = stream(seed, Purpose::Demo, 0, 0);
-    sample(&mut random, all.len(), WALKS).into_iter().map(|i| all[i]).collect()
+    let drawn: Vec<_> = sample(&mut random, all.len(), all.len()).into_iter().map(|i| all[i]).collect();
+    let same = |&(a, b): &(usize, usize)| clusters[a].class == clusters[b].class;
+    let (mut pairs, others) = (drawn[..WALKS].to_vec(), &drawn[WALKS..]);
+    if let (false, Some(&pair)) = (pairs.iter().any(same), others.iter().find(|pair| same(pair))) {
+        pairs[WALKS - 1] = pair;
+    }
+    pairs
 }
 
 /// The largest distance between neighbours as a part of the distance from first to last.
@@ -93,7 +100,7 @@ pub fn run(context: &Context) -> Result<Results> {
     };
     let clusters: Vec<Cluster> = counts.axis_iter(Axis(0)).map(cluster).collect();
     let purity = clusters.iter().map(|c| c.share * c.rows as f64).sum::<f64>() / codes.nrows() as f64;
-    let pairs = pairs(context.seed);
+    let pairs = pairs(context.seed, &clusters);
     let walk =
         |&(a, b): &(usize, usize)| Ok(walk_decoded(&model, found.centroids.row(a), found.centroids.row(b), STEPS)?);
     let walks = pairs.iter().map(walk).collect::<Result<Vec<_>>>()?;
@@ -147,14 +154,23 @@ mod tests {
     use ndarray::array;
 
     #[test]
-    fn pairs_are_different_and_depend_on_the_seed_alone() {
-        let found = pairs(3);
-        assert_eq!(found, pairs(3));
-        assert!(found.iter().all(|(a, b)| a < b && *b < CLUSTERS));
-        let mut once = found.clone();
-        once.sort_unstable();
-        once.dedup();
-        assert_eq!(once.len(), WALKS);
+    fn pairs_are_different_and_one_is_of_one_class_where_there_is_such() {
+        let cluster = |class: usize| Cluster { rows: 1, class: class.to_string(), share: 1.0 };
+        let different: Vec<Cluster> = (0..CLUSTERS).map(cluster).collect();
+        for seed in 0..20 {
+            let found = pairs(seed, &different);
+            assert_eq!(found, pairs(seed, &different));
+            assert!(found.iter().all(|(a, b)| a < b && *b < CLUSTERS));
+            let mut once = found.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), WALKS);
+            // Clusters 2 and 7 stand for one class.
+            let mut twins = different.clone();
+            twins[7] = cluster(2);
+            let found = pairs(seed, &twins);
+            assert!(found.contains(&(2, 7)) && found.len() == WALKS, "{found:?}");
+        }
     }
 
     #[test]

@@ -70,9 +70,14 @@ fn all_nine_write_their_files_and_a_second_run_trains_nothing() {
     let done = reproduce(&context(&cache, plan.clone(), &watch), &out, &Experiment::ALL).unwrap();
     assert!(done.len() == 9 && done.iter().all(|d| !d.kept));
     let wanted = estimate::distinct(Experiment::ALL.iter().flat_map(|e| e.jobs(&plan, 5)).collect()).len();
-    // The winners among the candidates are not known before; their trainings, three a seed, may be some of the others.
+    // The winners among the candidates are not known before; their trainings, three a seed, may be some of the others, and so
+    // may those of the two runners-up.
     let seeds = plan.seeds as usize;
-    assert!((wanted - 3 * seeds..=wanted + seeds).contains(&watch.started.get()), "{} {wanted}", watch.started.get());
+    assert!(
+        (wanted - 3 * seeds - 2..=wanted + seeds).contains(&watch.started.get()),
+        "{} {wanted}",
+        watch.started.get()
+    );
 
     for experiment in Experiment::ALL {
         let name = experiment.name();
@@ -247,7 +252,7 @@ fn classify_reads_all_four_sets_and_shows_every_order_of_the_images() {
         "scSVM, best in the trial",
         "What alignment adds to codes",
         "labels, the paper's: lambda 0.1",
-        "the best of these after the whole training",
+        " → ",
         "scSVM",
         "90.60",
         "99.63",

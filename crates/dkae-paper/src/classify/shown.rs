@@ -5,7 +5,7 @@ use dkae_report::dots::{Dot, Dots, Line};
 use dkae_report::panel::{self, Sheet};
 
 use super::Method::*;
-use super::trial::{Candidate, MORE_ROWS, PRIORS, winner};
+use super::trial::{BEST, Candidate, MORE_ROWS, PRIORS, leader, winner};
 use super::{Column, Method, Results, Score};
 use crate::Result;
 use crate::data::Set;
@@ -50,7 +50,7 @@ impl Column {
         let tried = self.compared_for(best);
         let Some(found) = winner(tried) else { return String::new() };
         // A variant is one of the best prior, which then has a name too.
-        let prior = winner(&tried[..PRIORS.min(tried.len())]).filter(|_| best == BestCodes && found >= PRIORS);
+        let prior = leader(&tried[..PRIORS.min(tried.len())]).filter(|_| best == BestCodes && found >= PRIORS);
         let of = prior.map(|i| format!("; the best prior is {}", tried[i].name)).unwrap_or_default();
         format!(" {} is: {}{of}.", best.name(), tried[found].name)
     }
@@ -65,25 +65,33 @@ impl Column {
 }
 
 impl Results {
-    /// All candidates with their scores on every set, and how the best of them did after the whole training.
+    /// All candidates with their scores on every set.
     fn trials(&self) -> Table {
         let heads = ["candidate"].into_iter().chain(self.columns.iter().map(|c| c.set.name()));
         let mut table = Table::new("", &heads.collect::<Vec<_>>());
-        for whole in [BestCodes, BestSupervisedCodes] {
-            for i in 0..self.columns.first().map_or(0, |c| c.compared_for(whole).len()) {
-                let cells =
-                    self.columns.iter().map(|c| match (&c.compared_for(whole)[i], winner(c.compared_for(whole))) {
-                        (Candidate { failure: Some(_), .. }, _) => "failed".into(),
-                        (Candidate { validation, .. }, Some(best)) if best == i => format!("**{validation:.2}**"),
-                        (Candidate { validation, .. }, _) => format!("{validation:.2}"),
-                    });
-                table.row([self.columns[0].compared_for(whole)[i].name.clone()].into_iter().chain(cells));
+        for best in [BestCodes, BestSupervisedCodes] {
+            let Some(first) = self.columns.first() else { continue };
+            for (i, candidate) in first.compared_for(best).iter().enumerate() {
+                let cell = |column: &Column| {
+                    let all = column.compared_for(best);
+                    let shown = all[i].shown();
+                    if winner(all) == Some(i) { format!("**{shown}**") } else { shown }
+                };
+                table.row([candidate.name.clone()].into_iter().chain(self.columns.iter().map(cell)));
             }
-            let first = |c: &Column| c.scores.get(&whole).and_then(|scores| Some(scores.first()?.validation));
-            let cells = self.columns.iter().map(|c| printed(first(c), 2));
-            table.row(["the best of these after the whole training".to_owned()].into_iter().chain(cells));
         }
         table
+    }
+}
+
+impl Candidate {
+    /// What it scored in the first round, and in the second if it came so far.
+    fn shown(&self) -> String {
+        match (&self.failure, self.whole) {
+            (Some(_), _) => "failed".into(),
+            (None, None) => format!("{:.2}", self.validation),
+            (None, Some(whole)) => format!("{:.2} → {whole:.2}", self.validation),
+        }
     }
 }
 
@@ -101,7 +109,7 @@ impl report::Results for Results {
             let seeds = column.scores.values().map(Vec::len).max().unwrap_or(0);
             let label = match seeds {
                 0 | 1 => "accuracy on test rows, %".into(),
-                _ => format!("accuracy on test rows, %; mean and standard deviation of {seeds} seeds"),
+                _ => format!("accuracy on test rows, %: mean ± deviation, {seeds} seeds"),
             };
             let dots = Dots { width: 500.0, label, kinds, decimals: 2, ..Dots::default() };
             Ok(dots.draw(&lines)?)
@@ -150,7 +158,8 @@ impl report::Results for Results {
              chosen on validation rows; kernel machines search their grid on some of the training rows first.",
         );
         table.note(format!(
-            "The trial, first seed: per cent of validation rows after {:.0} % of a candidate's steps, the best in bold. \"More rows\" \
+            "The trial, first seed: per cent of validation rows after {:.0} % of a candidate's steps, and after an arrow when it has had \
+             all of them: the {BEST} best so far, and the paper's setting. The best of these, in bold, has the row in the table above. \"More rows\" \
              are {} ({} on CIFAR-10) with a third of the starts.\n\n{}",
             100.0 * self.trial,
             MORE_ROWS[0],

@@ -1,7 +1,8 @@
 //! The trial of `classify`: which prior, weight, units, start and length make the best codes.
 //!
-//! Candidates are compared on validation rows alone, at a part of their steps and for the first seed: priors first, then what can be
-//! done with the best of them; those that know the labels of the training rows among themselves.
+//! Candidates are compared on validation rows alone and for the first seed, in two rounds. In the first they have a part of their
+//! steps: priors, then what can be done with the best of them; those that know the labels of the training rows among themselves. In
+//! the second the two best and the paper's setting have all their steps, since what learns fastest need not be best in the end.
 
 use dkae::kernel::{KernelSpec, Pck, Rbf, Sum, Width};
 use dkae::net::{Activation, Init, Model};
@@ -9,7 +10,7 @@ use dkae::recipe::Recipe;
 use dkae::train::{Length, Noise, Trainer};
 use serde::{Deserialize, Serialize};
 
-use super::{codes, linear, recipes};
+use super::{codes, linear, on_codes, recipes};
 use crate::budget::Plan;
 use crate::context::Context;
 use crate::data::Set;
@@ -22,6 +23,9 @@ pub struct Candidate {
     pub name: String,
     /// Accuracy on the validation rows after the shorter training, in per cent; 0 when training failed.
     pub validation: f64,
+    /// The same after the whole training, for those that came so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<f64>,
     /// Why training failed, when it did: its units died, say. Such a candidate is out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -30,7 +34,7 @@ pub struct Candidate {
 impl Candidate {
     fn describe(&self) -> String {
         match &self.failure {
-            None => format!("{} {:.2}", self.name, self.validation),
+            None => format!("{} {:.2}", self.name, self.whole.unwrap_or(self.validation)),
             Some(why) => format!("{} out, since {why}", self.name),
         }
     }
@@ -145,10 +149,10 @@ pub(super) fn compare(context: &Context, set: Set, candidates: Vec<(String, Reci
                 .remember(&inputs, || Ok(100.0 * linear(context, &data, &codes(&model, &data)?, &name)?.best.accuracy))
         };
         let candidate = match context.model(&data, &recipe).and_then(validate) {
-            Ok(validation) => Candidate { name: name.clone(), validation, failure: None },
+            Ok(validation) => Candidate { name: name.clone(), validation, whole: None, failure: None },
             // The others may do.
             Err(Error::Dkae(dkae::Error::Numeric(message))) => {
-                Candidate { name: name.clone(), validation: 0.0, failure: Some(message) }
+                Candidate { name: name.clone(), validation: 0.0, whole: None, failure: Some(message) }
             }
             Err(other) => return Err(other),
         };
@@ -158,14 +162,78 @@ pub(super) fn compare(context: &Context, set: Set, candidates: Vec<(String, Reci
     Ok(found)
 }
 
-/// The place of the best candidate; the first of equals.
+/// The second round: the finalists get all their steps, and their scores are noted. `recipes` are those of all candidates.
+pub(super) fn decide(
+    context: &Context,
+    set: Set,
+    candidates: &mut [Candidate],
+    recipes: &[(String, Recipe)],
+) -> Result<()> {
+    let data = context.data(set, context.seed)?;
+    for i in finalists(candidates) {
+        let candidate = &mut candidates[i];
+        match on_codes(context, &data, &recipes[i].1, &candidate.name) {
+            Ok(score) => candidate.whole = Some(score.validation),
+            Err(Error::Dkae(dkae::Error::Numeric(message))) => candidate.failure = Some(message),
+            Err(other) => return Err(other),
+        }
+        context.say(&format!("{}, after the whole training: {}", set.name(), candidate.describe()));
+    }
+    Ok(())
+}
+
+/// How many of the best of the first round come to the second, beside the paper's setting.
+pub(super) const BEST: usize = 2;
+
+/// The places of those that are compared once more after the whole training, in their order: the paper's, which is the first, and the best.
+pub(super) fn finalists(candidates: &[Candidate]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..candidates.len()).filter(|&i| candidates[i].failure.is_none()).collect();
+    // Stable: the first of equals.
+    places.sort_by(|&a, &b| candidates[b].validation.total_cmp(&candidates[a].validation));
+    places.truncate(BEST);
+    places.extend(candidates.first().filter(|first| first.failure.is_none()).map(|_| 0));
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// The place of the best candidate after the shorter training; the first of equals.
+pub(super) fn leader(candidates: &[Candidate]) -> Option<usize> {
+    best_by(candidates, |c| c.failure.is_none().then_some(c.validation))
+}
+
+/// The place of the best candidate after the whole training; the first of equals.
 pub(super) fn winner(candidates: &[Candidate]) -> Option<usize> {
-    (0..candidates.len()).rev().max_by(|&a, &b| candidates[a].validation.total_cmp(&candidates[b].validation))
+    best_by(candidates, |c| c.whole)
+}
+
+fn best_by(candidates: &[Candidate], score: impl Fn(&Candidate) -> Option<f64>) -> Option<usize> {
+    let scored = candidates.iter().enumerate().filter_map(|(i, c)| Some((i, score(c)?)));
+    scored.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn candidate(validation: f64) -> Candidate {
+        Candidate { name: String::new(), validation, whole: None, failure: None }
+    }
+
+    #[test]
+    fn the_two_best_and_the_papers_setting_come_to_the_second_round_which_decides() {
+        let mut all = [90.0, 95.0, 93.0, 95.0, 94.0].map(candidate).to_vec();
+        assert_eq!((leader(&all), finalists(&all), winner(&all)), (Some(1), vec![0, 1, 3], None));
+        for (i, whole) in [(0, 96.0), (1, 95.0), (3, 96.0)] {
+            all[i].whole = Some(whole);
+        }
+        assert_eq!(winner(&all), Some(0));
+        all[0].failure = Some("its units died".into());
+        assert_eq!(finalists(&all), [1, 3]);
+        all[1] = Candidate { validation: 0.0, failure: all[0].failure.clone(), ..candidate(0.0) };
+        assert_eq!((leader(&all), finalists(&all)), (Some(3), vec![3, 4]));
+        assert_eq!((leader(&[]), finalists(&[])), (None, vec![]));
+    }
 
     #[test]
     fn no_two_candidates_are_the_same_training() {
