@@ -12,15 +12,18 @@ def prepare(settings):
     x = torch.from_numpy(np.load(settings.x, mmap_mode="r")[: settings.rows].copy())
     layers = network.from_file(settings.model)
 
-    def chunked(function, rows, chunk):
+    def chunked(function, rows, width, chunk):
         begin = time.perf_counter()
-        out = torch.cat([function(layers, part) for part in rows.split(chunk)])
+        # The last layer writes to its place: nothing is put together afterwards.
+        out = torch.empty(len(rows), width)
+        for part, place in zip(rows.split(chunk), out.split(chunk)):
+            function(layers, part, out=place)
         return out, time.perf_counter() - begin
 
     @torch.inference_mode()
     def both(chunk):
-        codes, encode = chunked(network.encode, x, chunk)
-        rows, decode = chunked(network.decode, codes, chunk)
+        codes, encode = chunked(network.encode, x, len(layers[-1][0]), chunk)
+        rows, decode = chunked(network.decode, codes, x.shape[1], chunk)
         return codes, rows, encode, decode
 
     def total(chunk):

@@ -7,9 +7,13 @@ import numpy as np
 import torch
 from mixtures import Mixtures
 from peer import peak_mb
+from scipy.linalg.blas import ssyrk
 
 # Mixtures whose posteriors are multiplied into P at a time: some thousand columns.
 GROUP = 120
+
+# Rows of P that are mirrored at a time.
+BLOCK = 500
 
 
 def factor(step, steps):
@@ -22,12 +26,17 @@ def factor(step, steps):
 
 def kernel_matrix(mixtures, x):
     """P of rows as a whole; the posteriors are not kept."""
-    p = torch.zeros(len(x), len(x))
+    p = np.zeros((len(x), len(x)), np.float32, order="F")
     rows = x.astype(np.float64)
     for first in range(0, len(mixtures.mixtures), GROUP):
-        f = torch.from_numpy(mixtures.posteriors(rows, slice(first, first + GROUP)))
-        p.addmm_(f, f.t(), alpha=1 / len(mixtures.mixtures))
-    return p
+        f = mixtures.posteriors(rows, slice(first, first + GROUP)).astype(np.float32, copy=False)
+        # One half of a symmetric product is half the work. Turned, since BLAS wants columns contiguous.
+        p = ssyrk(1 / len(mixtures.mixtures), f.T, beta=1, c=p, trans=1, overwrite_c=1)
+    for first in range(0, len(x), BLOCK):
+        block = slice(first, first + BLOCK)
+        p[block, :first] = p[:first, block].T
+        p[block, block] = np.triu(p[block, block]) + np.triu(p[block, block], 1).T
+    return torch.from_numpy(p)
 
 
 def prepare(settings):

@@ -6,7 +6,7 @@ from sklearn.decomposition import KernelPCA
 
 
 def prepare(settings):
-    common = dict(n_components=settings.components, eigen_solver="randomized", random_state=0, copy_X=False, n_jobs=-1)
+    common = dict(n_components=settings.components, eigen_solver="randomized", random_state=0, copy_X=False)
     if settings.gamma is not None:
         x = np.load(settings.x, mmap_mode="r")[: settings.rows].copy()
 

@@ -26,20 +26,24 @@ def glorot(widths):
     return layers
 
 
-def encode(layers, x, first=0, last=None):
-    """Rows at level `first` to level `last`: relu, but for the code, which is linear."""
+def encode(layers, x, first=0, last=None, out=None):
+    """Rows at level `first` to level `last`: relu, but for the code, which is linear and goes to `out` if there is one."""
     last = len(layers) if last is None else last
     for l in range(first, last):
+        if out is not None and l + 1 == len(layers):
+            return torch.addmm(layers[l][1], x, layers[l][0].t(), out=out)
         x = F.linear(x, layers[l][0], layers[l][1])
         if l + 1 < len(layers):
             x = F.relu(x)
     return x
 
 
-def decode(layers, z, last=None, first=0):
-    """Level `last` back to level `first`: relu, but for the rows, which are sigmoids."""
+def decode(layers, z, last=None, first=0, out=None):
+    """Level `last` back to level `first`: relu, but for the rows, which are sigmoids and go to `out` if there is one."""
     last = len(layers) if last is None else last
     for l in reversed(range(first, last)):
+        if out is not None and l == 0:
+            return torch.addmm(layers[l][2], z, layers[l][0], out=out).sigmoid_()
         z = F.linear(z, layers[l][0].t(), layers[l][2])
         z = torch.sigmoid(z) if l == 0 else F.relu(z)
     return z

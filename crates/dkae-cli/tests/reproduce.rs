@@ -49,5 +49,11 @@ fn what_cannot_be_run_is_said_at_once() {
     let message = refused(folder.path(), "reproduce page", 2);
     assert!(message.contains("no folder results") && message.contains("--budget smoke"), "{message}");
     refused(folder.path(), "reproduce all --budget large", 2);
+    let message = refused(folder.path(), "reproduce classify --sets imagenet", 2);
+    assert!(message.contains("mnist, cloud, cifar-10, reuters") && message.contains("imagenet"), "{message}");
+    refused(folder.path(), "reproduce classify --sets cloud --budget smoke", 2);
+    // Only the files of the sets that are asked for have to be there.
+    let message = refused(folder.path(), "reproduce classify --sets CIFAR-10 --data nowhere", 1);
+    assert!(message.contains("cifar10/data_batch_1.bin.gz"), "{message}");
     assert!(files(folder.path()).is_empty(), "nothing is left behind");
 }

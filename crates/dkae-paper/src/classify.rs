@@ -12,9 +12,9 @@
 //! | scSVM | linear | codes aligned with the ideal kernel of the training labels; those of validation rows choose when to stop |
 //! | scSVM, best in the trial | linear | the same with the candidate that is best on the validation rows |
 //!
-//! C, and the width of radial basis functions, are chosen on the validation rows, and so are the winners of the trial (trial.rs): test
-//! rows take part in no choice. Weights start as in the paper, at random and
-//! pretrained, but for the candidates that say so.
+//! C, and the width of radial basis functions, are chosen on the validation rows of each split. So is the winner of the trial
+//! (trial.rs), on those of the first seed alone, some of which are test rows of the other seeds. Weights start as in the paper, at
+//! random and pretrained, but for the candidates that say so.
 
 mod shown;
 mod trial;

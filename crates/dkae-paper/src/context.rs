@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::budget::Plan;
-use crate::data::{Data, Set};
+use crate::data::{Data, Set, found};
 use crate::store::Store;
 
 /// Whoever waits for the experiments: is told what goes on, and may ask to stop.
@@ -212,7 +212,7 @@ impl<'a> Context<'a> {
             let about = file.metadata().ok()?;
             Some((about.len(), format!("{:?}", about.modified().ok()?)))
         };
-        let mut all: Vec<_> = Set::all_files().filter_map(|file| state(self.folder.join(file))).collect();
+        let mut all: Vec<_> = Set::all_files().filter_map(|file| state(found(&self.folder, file))).collect();
         all.sort();
         all
     }

@@ -60,6 +60,14 @@ impl Set {
         }
     }
 
+    /// The set of `classify` that goes by a name.
+    pub fn named(name: &str) -> Result<Set> {
+        let sets = [Set::Mnist, Set::CLOUD, Set::Cifar, Set::Reuters];
+        let found = sets.into_iter().find(|set| set.name().eq_ignore_ascii_case(name));
+        let names = || sets.map(|set| set.name().to_lowercase()).join(", ");
+        Ok(found.ok_or_else(|| Error::setting("sets", format!("expected some of {}, found '{name}'", names())))?)
+    }
+
     /// Whether these are the paper's data, or what they are instead.
     pub fn origin(self, embedded: bool) -> &'static str {
         match self {
@@ -88,7 +96,7 @@ impl Set {
 
     /// An error that says what to do unless its files are in the folder.
     pub fn require(self, folder: &Path) -> Result<()> {
-        match self.files().map(|file| folder.join(file)).find(|path| !path.exists()) {
+        match self.files().map(|file| found(folder, file)).find(|path| !path.exists()) {
             None => Ok(()),
             Some(missing) => Err(Error::Data(format!(
                 "{} is not there: give the folder of the data with --data (the README says where {} is published and \
@@ -104,6 +112,13 @@ impl Set {
     pub(crate) fn all_files() -> impl Iterator<Item = &'static str> {
         [Set::Mnist, Set::CLOUD, Set::Cifar, Set::Reuters].into_iter().flat_map(Set::files)
     }
+}
+
+/// Where a file of the folder is: packed, or else unpacked if that is there.
+pub(crate) fn found(folder: &Path, file: &str) -> PathBuf {
+    let packed = folder.join(file);
+    let unpacked = folder.join(file.trim_end_matches(".gz"));
+    if !packed.exists() && unpacked.exists() { unpacked } else { packed }
 }
 
 /// A data set, split and prepared.
@@ -124,7 +139,7 @@ impl Data {
         if !embedded {
             set.require(folder)?;
         }
-        let paths: Vec<PathBuf> = set.rows().iter().map(|file| folder.join(file)).collect();
+        let paths: Vec<PathBuf> = set.rows().iter().map(|file| found(folder, file)).collect();
         if set == Set::Reuters {
             let table = svmlight::read_sparse(&paths[0], &ReadOptions::default())?;
             return Data::new(set, recipe.prepare(&Source::from(&table), progress)?, Shape::Vector);

@@ -120,9 +120,9 @@ pub fn order(methods: &[Ranked], larger: bool) -> String {
         }
     }
     if swapped.is_empty() {
-        "The order is the paper's.".into()
+        "Among the rows that the paper has, the order is the paper's.".into()
     } else {
-        format!("The order is not the paper's: {}.", swapped.join("; "))
+        format!("Among the rows that the paper has, the order is another: {}.", swapped.join("; "))
     }
 }
 
@@ -217,10 +217,19 @@ mod tests {
             let of = |name, paper, ours| Ranked { name, paper, ours };
             [of("a", 1.0, ours[0]), of("b", 2.0, ours[1]), of("c", 3.0, ours[2])]
         };
-        assert_eq!(order(&methods([5.0, 6.0, 7.0]), true), "The order is the paper's.");
-        assert_eq!(order(&methods([5.0, 5.0, 7.0]), true), "The order is the paper's.");
+        assert_eq!(
+            order(&methods([5.0, 6.0, 7.0]), true),
+            "Among the rows that the paper has, the order is the paper's."
+        );
+        assert_eq!(
+            order(&methods([5.0, 5.0, 7.0]), true),
+            "Among the rows that the paper has, the order is the paper's."
+        );
         let swapped = order(&methods([6.0, 5.0, 7.0]), true);
-        assert_eq!(swapped, "The order is not the paper's: a is better than b here, worse in the paper.");
+        assert_eq!(
+            swapped,
+            "Among the rows that the paper has, the order is another: a is better than b here, worse in the paper."
+        );
         assert_eq!(order(&methods([7.0, 6.0, 5.0]), false).matches("better than").count(), 3);
     }
 }

@@ -38,16 +38,20 @@ pub struct Training {
     pub key: String,
     /// The time it took, when it was done.
     pub seconds: f64,
+    /// The commit of the program that trained it.
+    pub commit: String,
     /// Whether it was there already.
     pub reused: bool,
     /// The settings.
     pub settings: serde_json::Value,
 }
 
-/// How long a training has taken so far.
+/// How long a training has taken so far, and by which program it ended.
 #[derive(Default, Serialize, Deserialize)]
 struct Clock {
     seconds: f64,
+    #[serde(default)]
+    commit: String,
 }
 
 impl Store {
@@ -83,7 +87,7 @@ impl Store {
         train: impl Fn(&Checkpoint) -> dkae::Result<Model>,
     ) -> Result<()> {
         let clock = self.path(key, "time.json");
-        let Clock { seconds: before } = read_json(&clock)?.unwrap_or_default();
+        let Clock { seconds: before, .. } = read_json(&clock)?.unwrap_or_default();
         let checkpoint = Checkpoint::new(self.path(key, "checkpoint"), CHECKPOINT_EVERY);
         let start = Instant::now();
         let trained = match train(&checkpoint) {
@@ -95,17 +99,18 @@ impl Store {
             other => other,
         };
         let seconds = before + start.elapsed().as_secs_f64();
-        write_json(&clock, &Clock { seconds })?;
+        let commit = env!("DKAE_COMMIT").to_owned();
+        write_json(&clock, &Clock { seconds, commit: commit.clone() })?;
         trained?.save(self.path(key, "dkae"))?;
         checkpoint.remove()?;
-        self.log(Training { what: what.into(), key: key.into(), seconds, reused: false, settings });
+        self.log(Training { what: what.into(), key: key.into(), seconds, commit, reused: false, settings });
         Ok(())
     }
 
     /// The model of a key, which must be there.
     pub fn model(&self, key: &str, what: &str, settings: serde_json::Value) -> Result<Model> {
-        let Clock { seconds } = read_json(&self.path(key, "time.json"))?.unwrap_or_default();
-        self.log(Training { what: what.into(), key: key.into(), seconds, reused: true, settings });
+        let Clock { seconds, commit } = read_json(&self.path(key, "time.json"))?.unwrap_or_default();
+        self.log(Training { what: what.into(), key: key.into(), seconds, commit, reused: true, settings });
         Model::load(self.path(key, "dkae")).map_err(|error| match error {
             Error::Format { path, place, message } => {
                 Error::Format { path, place, message: format!("{message}; remove it, and it will be trained again") }

@@ -44,6 +44,8 @@ const POINTS: usize = 1500;
 pub struct Results {
     /// Accuracy of 1-NN on the map of each method, in per cent.
     pub accuracies: Vec<Scored>,
+    /// How the methods that are no networks were set.
+    pub baselines: Baselines,
     /// Test rows on each map.
     #[serde(skip)]
     pub maps: Vec<Array2<f32>>,
@@ -51,6 +53,23 @@ pub struct Results {
     labels: Vec<usize>,
     #[serde(skip)]
     names: Vec<String>,
+}
+
+/// Settings of KECA and ISOMAP.
+#[derive(Clone, Debug, Serialize)]
+pub struct Baselines {
+    /// The width of KECA's kernel, as a part of the median distance.
+    pub keca_width: f64,
+    /// Its components, on which PCA follows.
+    pub keca_components: usize,
+    /// How many leading eigenvectors these were chosen from, by entropy.
+    pub keca_candidates: usize,
+    /// Whether no eigenvector beyond those can have more of it.
+    pub keca_exact: bool,
+    /// Neighbours in ISOMAP's graph.
+    pub isomap_neighbours: usize,
+    /// Its landmarks.
+    pub isomap_landmarks: usize,
 }
 
 /// The plain, the denoising and the kernelized autoencoder.
@@ -76,19 +95,27 @@ fn two_components(context: &Context, [train, test]: Maps) -> Result<Maps> {
     Ok([pca.transform(train.view())?, pca.transform(test.view())?])
 }
 
-fn maps(context: &Context, data: &Data, models: &[Model]) -> Result<Vec<Maps>> {
+fn maps(context: &Context, data: &Data, models: &[Model]) -> Result<(Vec<Maps>, Baselines)> {
     let [x, _, new] = &data.prepared.parts;
     let seed = context.seed;
-    let keca = Keca { components: 10, seed, ..Keca::default() };
-    let keca = context.work("KECA", |progress| Ok(keca.fit(x.view(), progress)?))?;
+    let by_entropy = Keca { components: 10, seed, ..Keca::default() };
+    let keca = context.work("KECA", |progress| Ok(by_entropy.fit(x.view(), progress)?))?;
     let mut maps = vec![two_components(context, [keca.spectrum.scores(), keca.embed(new.view())?])?];
-    let isomap = Isomap { landmarks: context.plan.landmarks, seed, ..Isomap::default() };
-    let isomap = context.work("ISOMAP", |progress| Ok(isomap.fit(x.view(), progress)?))?;
+    let by_paths = Isomap { landmarks: context.plan.landmarks, seed, ..Isomap::default() };
+    let isomap = context.work("ISOMAP", |progress| Ok(by_paths.fit(x.view(), progress)?))?;
     maps.push([isomap.scores.clone(), isomap.embed(new.view())?]);
     for model in models {
         maps.push(two_components(context, [model.encode(x.view())?, model.encode(new.view())?])?);
     }
-    Ok(maps)
+    let baselines = Baselines {
+        keca_width: by_entropy.width,
+        keca_components: by_entropy.components,
+        keca_candidates: by_entropy.candidates,
+        keca_exact: keca.exact,
+        isomap_neighbours: by_paths.neighbours,
+        isomap_landmarks: by_paths.landmarks,
+    };
+    Ok((maps, baselines))
 }
 
 /// Trains and measures.
@@ -97,13 +124,15 @@ pub fn run(context: &Context) -> Result<Results> {
     let models = context.models(&data, &recipes(&context.plan, context.seed))?;
     let [own, _, asked] = data.labels();
     let (mut accuracies, mut shown) = (Vec::new(), Vec::new());
-    for [train, test] in maps(context, &data, &models)? {
+    let (maps, baselines) = maps(context, &data, &models)?;
+    for [train, test] in maps {
         let found = Knn::default().fit(train.view(), &own.index)?.classify(test.view())?;
         accuracies.push(100.0 * accuracy(&asked.index, &found)?);
         shown.push(test);
     }
     let labels = asked.index.iter().map(|&l| l as usize).collect();
-    Ok(Results { accuracies: scored(&METHODS, &accuracies), maps: shown, labels, names: asked.names.clone() })
+    let accuracies = scored(&METHODS, &accuracies);
+    Ok(Results { accuracies, baselines, maps: shown, labels, names: asked.names.clone() })
 }
 
 impl report::Results for Results {
@@ -135,8 +164,10 @@ impl report::Results for Results {
         }
         table.note(order(&ranked(&self.accuracies), true));
         table.note(format!(
-            "Maps are fitted on the training rows; test rows look for their nearest training row on the map. The figure \
-             shows {} of the {} test rows.",
+            "Maps are fitted on the training rows; test rows look for their nearest training row on the map. ISOMAP has {} \
+             neighbours and {} landmarks. The figure shows {} of the {} test rows.",
+            self.baselines.isomap_neighbours,
+            self.baselines.isomap_landmarks,
             self.labels.len().min(POINTS),
             self.labels.len()
         ));

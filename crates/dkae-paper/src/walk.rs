@@ -1,6 +1,6 @@
 //! `walk`: k-means with ten clusters on the codes of training digits, and straight walks between pairs of centroids, decoded
-//! (section 5.2, figure 8). The pairs are drawn at random; as the paper does, one of them is of two clusters that stand for the same
-//! digit, where there are such.
+//! (section 5.2, figure 8). The pairs are drawn at random; one of them is of two clusters that stand for the same digit, where there are
+//! such: the paper shows one of those.
 
 use dkae::code::{KMeans, walk_decoded};
 use dkae::math::rng::{Purpose, sample, stream};
@@ -59,14 +59,16 @@ fn recipe(plan: &Plan, seed: u64) -> Recipe {
     plan.recipe(Set::Mnist, seed)
 }
 
-/// Different pairs of clusters, drawn at random, the last of one class if any are.
+/// Different pairs of clusters, drawn at random; if none of them is of one class, the last gives way to the first drawn that is.
 fn pairs(seed: u64, clusters: &[Cluster]) -> Vec<(usize, usize)> {
     let all: Vec<(usize, usize)> = (0..CLUSTERS).flat_map(|a| (a + 1..CLUSTERS).map(move |b| (a, b))).collect();
     let mut random = stream(seed, Purpose::Demo, 0, 0);
     let drawn: Vec<_> = sample(&mut random, all.len(), all.len()).into_iter().map(|i| all[i]).collect();
     let same = |&(a, b): &(usize, usize)| clusters[a].class == clusters[b].class;
     let (mut pairs, others) = (drawn[..WALKS].to_vec(), &drawn[WALKS..]);
-    if let (false, Some(&pair)) = (pairs.iter().any(same), others.iter().find(|pair| same(pair))) {
+    if !pairs.iter().any(same)
+        && let Some(&pair) = others.iter().find(|pair| same(pair))
+    {
         pairs[WALKS - 1] = pair;
     }
     pairs
@@ -140,7 +142,8 @@ impl report::Results for Results {
         let classes: std::collections::BTreeSet<&str> = self.clusters.iter().map(|c| &*c.class).collect();
         table.note(format!(
             "{:.1} % of the training digits have the class of most of their cluster; the ten clusters stand for {} classes. A \
-             walk of even steps has 0.09 in the third column; 1 would be a jump.",
+             walk of even steps has 0.09 in the third column; 1 would be a jump. Pairs are drawn at random, but that one is of two \
+             clusters of one digit where there are such.",
             100.0 * self.purity,
             classes.len()
         ));
@@ -168,8 +171,9 @@ mod tests {
             // Clusters 2 and 7 stand for one class.
             let mut twins = different.clone();
             twins[7] = cluster(2);
-            let found = pairs(seed, &twins);
-            assert!(found.contains(&(2, 7)) && found.len() == WALKS, "{found:?}");
+            let with_twins = pairs(seed, &twins);
+            assert!(with_twins.contains(&(2, 7)), "{with_twins:?}");
+            assert_eq!(with_twins[..WALKS - 1], found[..WALKS - 1]);
         }
     }
 

@@ -188,7 +188,8 @@ fn tiny_data(folder: &Path) {
             [class].into_iter().chain((0..3072).map(move |j| (37 * i + j * (i % 10 + 1)) as u8))
         };
         let bytes: Vec<u8> = (0..120).flat_map(|i| record(i + 120 * batch)).collect();
-        write(&format!("cifar10/data_batch_{batch}.bin.gz"), &bytes);
+        // Packed or not: names with and without the ending are found.
+        write(&format!("cifar10/data_batch_{batch}.bin{}", ["", ".gz"][batch - 1]), &bytes);
     }
     let mut csv = String::from("image,y,x,label,NDAI,SD,CORR,DF,CF,BF,AF,AN\n");
     for i in 0..900 {

@@ -21,12 +21,12 @@ use crate::{Error, Result};
 pub struct Candidate {
     /// What is special about it.
     pub name: String,
-    /// Accuracy on the validation rows after the shorter training, in per cent; 0 when training failed.
+    /// Accuracy on the validation rows after the shorter training, in per cent; 0 when that failed.
     pub validation: f64,
     /// The same after the whole training, for those that came so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<f64>,
-    /// Why training failed, when it did: its units died, say. Such a candidate is out.
+    /// Why training failed, in either round: its units died, say. Such a candidate is out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -150,16 +150,22 @@ pub(super) fn compare(context: &Context, set: Set, candidates: Vec<(String, Reci
         };
         let candidate = match context.model(&data, &recipe).and_then(validate) {
             Ok(validation) => Candidate { name: name.clone(), validation, whole: None, failure: None },
-            // The others may do.
-            Err(Error::Dkae(dkae::Error::Numeric(message))) => {
-                Candidate { name: name.clone(), validation: 0.0, whole: None, failure: Some(message) }
+            Err(error) => {
+                Candidate { name: name.clone(), validation: 0.0, whole: None, failure: Some(numeric(error)?) }
             }
-            Err(other) => return Err(other),
         };
         context.say(&format!("{}, per cent of validation rows: {}", set.name(), candidate.describe()));
         found.push(candidate);
     }
     Ok(found)
+}
+
+/// What a training says that failed for its numbers, where others may do; any other error is one for all.
+fn numeric(error: Error) -> Result<String> {
+    match error {
+        Error::Dkae(dkae::Error::Numeric(message)) => Ok(message),
+        other => Err(other),
+    }
 }
 
 /// The second round: the finalists get all their steps, and their scores are noted. `recipes` are those of all candidates.
@@ -174,8 +180,7 @@ pub(super) fn decide(
         let candidate = &mut candidates[i];
         match on_codes(context, &data, &recipes[i].1, &candidate.name) {
             Ok(score) => candidate.whole = Some(score.validation),
-            Err(Error::Dkae(dkae::Error::Numeric(message))) => candidate.failure = Some(message),
-            Err(other) => return Err(other),
+            Err(error) => candidate.failure = Some(numeric(error)?),
         }
         context.say(&format!("{}, after the whole training: {}", set.name(), candidate.describe()));
     }
@@ -186,7 +191,7 @@ pub(super) fn decide(
 pub(super) const BEST: usize = 2;
 
 /// The places of those that are compared once more after the whole training, in their order: the paper's, which is the first, and the best.
-pub(super) fn finalists(candidates: &[Candidate]) -> Vec<usize> {
+fn finalists(candidates: &[Candidate]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..candidates.len()).filter(|&i| candidates[i].failure.is_none()).collect();
     // Stable: the first of equals.
     places.sort_by(|&a, &b| candidates[b].validation.total_cmp(&candidates[a].validation));
@@ -197,9 +202,9 @@ pub(super) fn finalists(candidates: &[Candidate]) -> Vec<usize> {
     places
 }
 
-/// The place of the best candidate after the shorter training; the first of equals.
+/// The place of the best candidate after the shorter training, whatever comes of it later; the first of equals.
 pub(super) fn leader(candidates: &[Candidate]) -> Option<usize> {
-    best_by(candidates, |c| c.failure.is_none().then_some(c.validation))
+    best_by(candidates, |c| (c.validation > 0.0).then_some(c.validation))
 }
 
 /// The place of the best candidate after the whole training; the first of equals.
@@ -228,10 +233,14 @@ mod tests {
             all[i].whole = Some(whole);
         }
         assert_eq!(winner(&all), Some(0));
-        all[0].failure = Some("its units died".into());
-        assert_eq!(finalists(&all), [1, 3]);
-        all[1] = Candidate { validation: 0.0, failure: all[0].failure.clone(), ..candidate(0.0) };
-        assert_eq!((leader(&all), finalists(&all)), (Some(3), vec![3, 4]));
+        // A failure in the second round changes nothing about the first.
+        let died = || Some("its units died".to_owned());
+        (all[1].whole, all[1].failure) = (None, died());
+        assert_eq!((leader(&all), winner(&all)), (Some(1), Some(0)));
+        all[1] = Candidate { failure: died(), ..candidate(0.0) };
+        assert_eq!((leader(&all), finalists(&all)), (Some(3), vec![0, 3, 4]));
+        all[0].failure = died();
+        assert_eq!(finalists(&all), [3, 4]);
         assert_eq!((leader(&[]), finalists(&[])), (None, vec![]));
     }
 

@@ -1,9 +1,9 @@
 //! Products of narrow batches with weights, `R = S Q`, where few numbers of S are zero.
 //!
-//! A general product packs all of Q before it multiplies, and writes R before anybody can use it. With 200 rows in S that shows: weights
-//! pass through memory once more, and a row or column that is left over from a tile costs as much as a whole one. Here the product goes by panels
-//! ([`panels`](super::panels)). A tile of R, 5 rows by 64 columns, is in registers while a piece of Q passes: 20 of the 32 vectors that AVX-512 has, 4
-//! for the row of the piece, one for the factor.
+//! A general product packs all of Q before it multiplies, and writes R before anybody can use it. With 200 rows in S that
+//! shows: weights pass through memory once more, and a row or column that is left over from a tile costs as much as a whole
+//! one. Here the product goes by panels ([`panels`]). A tile of R, 5 rows by 64 columns, is in registers while a piece of Q
+//! passes: 20 of the 32 vectors that AVX-512 has, 4 for the row of the piece, one for the factor.
 
 #![allow(unsafe_code)]
 
@@ -12,12 +12,10 @@ use std::ops::Range;
 use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 
-use super::panels::{self, Line, Piece, VECTORS, available};
+use super::panels::{self, Line, Piece, VECTORS};
 
 /// Rows of a tile: a divisor of the usual 200.
-const ROWS: usize = 5;
-/// Vectors in a row of a tile.
-const ACROSS: usize = 4;
+pub(super) const ROWS: usize = 5;
 
 /// `R = S Q`, handed out as [`panels::product`] does. S may have any layout.
 pub fn multiply<O: Send>(
@@ -37,13 +35,13 @@ pub fn multiply<O: Send>(
 fn add(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
     assert_eq!((sums.len(), piece.lines.len()), (s.nrows() * VECTORS, s.ncols() * VECTORS), "sums and lines");
     assert!(piece.vectors <= VECTORS, "vectors of the piece");
-    let mut row = 0;
-    while row < s.nrows() {
-        let rows = if row + ROWS <= s.nrows() { ROWS } else { 1 };
-        (row..row + rows).for_each(|row| piece.fetch_next(row));
-        #[cfg(target_arch = "x86_64")]
-        if available() {
-            for first in (0..piece.vectors).step_by(ACROSS) {
+    #[cfg(target_arch = "x86_64")]
+    if panels::available() {
+        let mut row = 0;
+        while row < s.nrows() {
+            let rows = if row + ROWS <= s.nrows() { ROWS } else { 1 };
+            (row..row + rows).for_each(|row| piece.fetch_next(row));
+            for first in (0..piece.vectors).step_by(x86::ACROSS) {
                 let tile = x86::Tile {
                     factors: s.as_ptr().wrapping_offset(row as isize * s.strides()[0]),
                     apart: [s.strides()[0], s.strides()[1]],
@@ -51,16 +49,15 @@ fn add(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
                     lines: piece.lines.as_ptr().wrapping_add(first),
                     sums: sums.as_mut_ptr().wrapping_add(row * VECTORS + first),
                 };
-                // SAFETY: the processor was asked. From `row` on S has `rows` rows, and `depth` columns. The piece has `depth` rows of
-                // `VECTORS` lines and the sums have as many as S, and the vectors taken are among those `VECTORS`.
-                unsafe { tile.add(rows, ACROSS.min(piece.vectors - first)) };
+                // SAFETY: the processor was asked. From `row` on S has `rows` rows, and `depth` columns. The piece has `depth`
+                // rows of `VECTORS` lines and the sums have as many as S, and the vectors taken are among those `VECTORS`.
+                unsafe { tile.add(rows, x86::ACROSS.min(piece.vectors - first)) };
             }
             row += rows;
-            continue;
         }
-        plain(s.slice(s![row..row + rows, ..]), piece, &mut sums[row * VECTORS..][..rows * VECTORS]);
-        row += rows;
+        return;
     }
+    plain(s, piece, sums);
 }
 
 /// The same in plain words: for other processors, and what the vectors are compared with.
@@ -80,7 +77,10 @@ fn plain(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{ACROSS, Line, ROWS, VECTORS};
+    use super::{Line, ROWS, VECTORS};
+
+    /// Vectors in a row of a tile.
+    pub(super) const ACROSS: usize = 4;
 
     /// One tile: where its factors, its part of the piece and its sums begin.
     pub(super) struct Tile {
@@ -98,8 +98,9 @@ mod x86 {
         ///
         /// # Safety
         ///
-        /// In each of these rows `depth` factors can be read, `apart` from each other. So many lines can be read from each of `depth` rows of the
-        /// piece, and read and written in each of these rows of the sums; rows are [`VECTORS`] lines apart.
+        /// In each of these rows `depth` factors can be read, `apart` from each other. So many lines can be read from each of
+        /// `depth` rows of the piece, and read and written in each of these rows of the sums; rows are [`VECTORS`] lines apart.
+        /// Both begin at a [`Line`], which is aligned as vectors want it.
         #[target_feature(enable = "avx512f")]
         pub unsafe fn add(&self, rows: usize, across: usize) {
             // SAFETY: the caller's promise, handed on.

@@ -3,8 +3,8 @@
 //! `dst = beta dst + alpha a b`, for any strides. The rows of `dst` are cut into blocks and each block is one sequential
 //! product, which sums over the inner dimension in an order that depends on that dimension alone: the result is the same,
 //! bit for bit, with one thread or many. [`product_by_rows`] hands
-//! every block to a closure as soon as it is done, while it is still in cache: bias and activation, or an optimiser's
-//! update, then cost no pass over memory of their own.
+//! every block to a closure as soon as it is done, while it is still in cache: bias and activation then cost no pass over
+//! memory of their own.
 //!
 //! The crate is fastest when the longer contiguous axis of `dst` and of one factor is the same; this module passes strides
 //! through and leaves the layout to the caller.
@@ -46,7 +46,7 @@ fn block_rows(m: usize, n: usize, k: usize) -> usize {
     m.div_ceil(m.div_ceil(most).max(1)).max(1)
 }
 
-/// Rows per block for products of a training step, one after the other in quick succession: one block for each thread,
+/// Rows per block for products of a training step without AVX-512, one after the other in quick succession: one block for each thread,
 /// because the crate packs all of `b` anew for every block. At least 128 rows and at most 64 blocks, so that the last
 /// one has more than 64 rows as well: with fewer the crate may sum in another order, and the bits would depend on the
 /// number of threads.

@@ -1,13 +1,14 @@
 //! Products by panels, `R = S Q`: what lists of non-zeros ([`sparse`](super::sparse)) and tiles ([`dense`](super::dense)) have in common.
 //!
-//! Q, the weights, is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48 rows, which are copied
-//! so that they lie in the first-level cache without gaps. A piece meets all rows of S, the batch, before the next one is copied; the sums of a panel stay
-//! in the second-level cache meanwhile, and go to the caller when they are done: bias and activation, or an optimiser's update, cost
-//! no pass over memory of their own. So weights are read once, from wherever they are, in either layout, and never packed as a whole.
+//! Q, the weights, is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48
+//! rows, which are copied so that they lie in the first-level cache without gaps. A piece meets all rows of S, the batch, before
+//! the next one is copied; the sums of a panel stay in the second-level cache meanwhile, and go to the caller when they are
+//! done: bias and activation, or an optimiser's update, cost no pass over memory of their own. So weights are read once, from
+//! wherever they are, in either layout, and never packed as a whole.
 //!
-//! Every number of R is summed in the order of the columns of S alone, so its bits depend neither on the number of threads nor on
-//! how R is cut, and lists and tiles give the same ones. A panel is the work of one thread, so that 500 columns keep no more than four
-//! of them busy.
+//! Every number of R is summed in the order of the columns of S alone, so its bits depend neither on the number of threads nor
+//! on how R is cut, and lists and tiles give the same ones (of finite numbers). A panel is the work of one thread, so that 500
+//! columns keep no more than four of them busy.
 
 #![allow(unsafe_code)]
 
@@ -28,8 +29,9 @@ pub(super) const VECTORS: usize = 8;
 pub const WIDTH: usize = VECTORS * LANES;
 /// Rows of a piece of a panel: 24 KB of the 32 that the first-level cache has.
 pub(super) const DEPTH: usize = 48;
-/// Rows of R that are made together: a padded batch of the usual 200, whose sums stay in the second-level cache.
-const ROWS: usize = 208;
+/// Rows of R that are made together: the usual batch, whose sums stay in the second-level cache, and no rows beside whole tiles.
+const ROWS: usize = 200;
+const _: () = assert!(ROWS.is_multiple_of(super::dense::ROWS));
 
 /// Numbers that fill a vector, and a line of the cache.
 #[derive(Clone, Copy)]
@@ -67,7 +69,8 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Asks memory for the part of the next piece that falls to one of the rows of S: while this piece keeps the processor busy, it comes.
+    /// Asks memory for the part of the next piece that falls to one of the rows of S: it comes while this piece keeps the
+    /// processor busy.
     pub fn fetch_next(&self, row: usize) {
         if let Some(next) = self.next {
             fetch(next, row);
@@ -75,9 +78,9 @@ impl Piece<'_> {
     }
 }
 
-/// `R = S Q` by panels, where S has `rows` rows. `add` adds to the sums, [`VECTORS`] lines a row, what a piece of Q gives for some rows of S. `finish` gets what
-/// `of_panels` has for the panel, the rows of R that are done, and these, each in [`WIDTH`] numbers of which the panel's columns
-/// count. The rows or the columns of Q are contiguous.
+/// `R = S Q` by panels, where S has `rows` rows. `add` adds to the sums, [`VECTORS`] lines a row, what a piece of Q gives for
+/// some rows of S. `finish` gets what `of_panels` has for the panel, the rows of R that are done, and these, each in [`WIDTH`]
+/// numbers of which the panel's columns count. The rows or the columns of Q are contiguous.
 pub(super) fn product<O: Send>(
     rows: usize,
     q: ArrayView2<f32>,
@@ -118,7 +121,7 @@ pub(super) fn product<O: Send>(
 }
 
 /// Copies a piece of Q, at most [`DEPTH`] rows and [`WIDTH`] columns, into the lines of a panel.
-pub(super) fn pack(q: ArrayView2<f32>, lines: &mut [Line]) {
+fn pack(q: ArrayView2<f32>, lines: &mut [Line]) {
     let (depth, width) = q.dim();
     let mut panel = numbers_mut(lines);
     let mut panel = panel.slice_mut(s![..depth, ..width]);
@@ -135,18 +138,20 @@ pub(super) fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
 
 /// Asks for a row of a matrix, or a column if that is what is contiguous: it will be wanted soon. Nothing where there is none.
 fn fetch(matrix: ArrayView2<f32>, row: usize) {
-    let matrix = if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() };
-    if row < matrix.nrows() {
-        let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
-        for column in (0..matrix.ncols() + LANES).step_by(LANES) {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: a hint, which no address makes wrong.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast());
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        let matrix = if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() };
+        if row < matrix.nrows() {
+            let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
+            for column in (0..matrix.ncols() + LANES).step_by(LANES) {
+                // SAFETY: a hint, which no address makes wrong.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast()) };
             }
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (matrix, row);
 }
 
 /// Lines as rows of [`WIDTH`] numbers.

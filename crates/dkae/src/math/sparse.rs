@@ -8,10 +8,10 @@
 //! R[i, :] = sum over j with S[i, j] != 0 of  S[i, j] Q[j, :]
 //! ```
 //!
-//! by panels ([`panels`](super::panels)), a row of S passing its entries for the piece with its eight sums in registers.
+//! by panels ([`panels`]), a row of S passing its entries for the piece with its eight sums in registers.
 //!
 //! A multiplication costs more here than in a tile, since each needs a number of Q from the cache: by our measure (docs/performance.md)
-//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`available`] first.
+//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`panels::available`] first.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ use std::ops::Range;
 use ndarray::{ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 
-use super::panels::{self, DEPTH, LANES, Line, Piece, VECTORS, available, copy};
+use super::panels::{self, DEPTH, LANES, Line, Piece, VECTORS, copy};
 use super::threads;
 use super::turn::turn;
 
@@ -113,7 +113,7 @@ fn take_piece(s: ArrayView2<f32>, runs: &mut [Run], counts: &mut [u8]) -> usize 
 /// The entries of a row, and how many there are.
 fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
     #[cfg(target_arch = "x86_64")]
-    if available() {
+    if panels::available() {
         // SAFETY: the processor was asked.
         return unsafe { x86::compress(row, run) };
     }
@@ -129,9 +129,9 @@ fn add(runs: &[Run], counts: &[u8], piece: &Piece, sums: &mut [Line]) {
         let last = usize::from(run.offsets[usize::from(count).saturating_sub(1)]);
         assert!(count == 0 || last + ROW_BYTES <= size_of_val(piece.lines), "entries are within the piece");
         #[cfg(target_arch = "x86_64")]
-        if available() {
-            // SAFETY: the processor was asked. All entries are within the piece, as was just checked, and each of its rows has
-            // `VECTORS` lines, as have the sums.
+        if panels::available() {
+            // SAFETY: the processor was asked. The run was made by `compress`: its offsets are those of rows of the piece, of
+            // which the last was just checked, and each row has `VECTORS` lines, as have the sums.
             unsafe {
                 let (sums, lines) = (sums.as_mut_ptr(), piece.lines.as_ptr());
                 match piece.vectors {
@@ -210,8 +210,8 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// The first `count` entries of the run, at most [`DEPTH`], were written, and from each of their offsets on V lines of the piece can be
-    /// read; V lines of sums can be read and written.
+    /// The first `count` entries of the run, at most [`DEPTH`], were written. Each of their offsets is a multiple of
+    /// [`ROW_BYTES`], and V lines of the piece can be read from there on; V lines of sums can be read and written.
     #[target_feature(enable = "avx512f")]
     pub unsafe fn add<const V: usize>(run: &Run, count: u8, piece: *const Line, sums: *mut Line) {
         // SAFETY: the caller's promise.

@@ -12,7 +12,8 @@
 //! so that the gradient of tied weights, `enc_{l+1} h_l^T + h~_{l+1} dec_l^T`, is the single product
 //! `down[l+1] up[l]^T`. The step works on any run of levels: all of them in fine-tuning, two in pretraining.
 //!
-//! Behind rectified units half of all these numbers are zero, or more, and products skip them (math/sparse.rs).
+//! Behind rectified units half of all these numbers are zero, or more, and products skip them (math/sparse.rs);
+//! where they are fewer, weights meet the whole batch (math/dense.rs).
 
 use std::ops::Range;
 
@@ -425,9 +426,9 @@ fn rectified(net: &Autoencoder, level: usize) -> bool {
     net.architecture().activation(level) == Activation::Relu
 }
 
-/// `output = w input`, features x rows, of which so many are a batch: the others are zeros in the input, and in the output before and after. `finish`
-/// gets the first row's number and the block of rows that begins there. With room for what is not zero in the input, zeros are skipped if
-/// there are enough of them.
+/// `output = w input`, features x rows, of which so many are a batch: the others are zeros in the input, and in the output
+/// before and after. `finish` gets the first row's number and the block of rows that begins there. With room for what is not
+/// zero in the input, zeros are skipped if there are enough of them.
 fn product(
     w: ArrayView2<f32>,
     (input, batch): (ArrayView2<f32>, usize),
@@ -439,8 +440,8 @@ fn product(
         return general(w, input, output, finish);
     }
     let input = input.slice_move(s![.., ..batch]).reversed_axes();
-    let sparse = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
-    let factor = sparse.map_or(Factor::Dense(input), Factor::Nonzeros);
+    let listed = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
+    let factor = listed.map_or(Factor::Dense(input), Factor::Nonzeros);
     let of_panels = output.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter().enumerate();
     factor.multiply(w.t(), of_panels, |(panel, output), rows, block| {
         turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
@@ -497,4 +498,43 @@ fn back(
             );
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_by_panels_are_the_general_one_and_leave_the_padding_alone() {
+        let number = |i: usize, j: usize| ((i * 31 + j * 17 + i * j) % 97) as f32 / 97.0 - 0.5;
+        for (units, inputs, batch, silent) in
+            [(130, 97, 37, 0), (257, 500, 211, 0), (140, 90, 200, 2), (60, 300, 417, 1)]
+        {
+            let width = usize::next_multiple_of(batch, 16);
+            let w = Array2::from_shape_fn((units, inputs), |(i, j)| number(i, j));
+            let turned = w.t().as_standard_layout().into_owned();
+            let input = Array2::from_shape_fn((inputs, width), |(i, j)| match (i + j) % 3 {
+                third if j >= batch || third < silent => 0.0,
+                _ => number(j, i),
+            });
+            let finish = |first: usize, mut block: ArrayViewMut2<f32>| {
+                for (i, mut row) in (first..).zip(block.rows_mut()) {
+                    row *= 1.0 + i as f32;
+                }
+            };
+            let mut want = Array2::zeros((units, width));
+            general(w.view(), input.view(), want.view_mut(), finish);
+            for w in [w.view(), turned.t()] {
+                for room in [None, Some(&mut Nonzeros::default())] {
+                    let mut found = Array2::zeros((units, width));
+                    threads::run(|| product(w, (input.view(), batch), room, found.view_mut(), finish));
+                    assert!(found.slice(s![.., batch..]).iter().all(|&v| v == 0.0));
+                    for (i, (found, want)) in found.rows().into_iter().zip(want.rows()).enumerate() {
+                        let off = (&found - &want).iter().fold(0.0f32, |most, d| most.max(d.abs()));
+                        assert!(off <= 1e-6 * inputs as f32 * (1.0 + i as f32), "{units} {inputs} {batch}: {i} {off}");
+                    }
+                }
+            }
+        }
+    }
 }
