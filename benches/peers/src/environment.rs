@@ -14,9 +14,13 @@ use crate::{data, results};
 pub struct Bench {
     /// Small sizes.
     pub quick: bool,
+    /// Whether results are for the committed file and page; else they stay with the prepared data.
+    pub committed: bool,
     /// Where prepared data are kept between works.
     pub folder: PathBuf,
     python: PathBuf,
+    /// A library that peers load first: see [`answer_for_intel`].
+    preload: Option<PathBuf>,
     machine: Machine,
 }
 
@@ -54,21 +58,32 @@ fn home() -> PathBuf {
 
 impl Bench {
     /// Sets everything up; the packages of the peers are installed when they are missing.
-    pub fn new(quick: bool, python: Option<PathBuf>) -> Result<Self> {
+    pub fn new(quick: bool, python: Option<PathBuf>, as_installed: bool) -> Result<Self> {
         let bare = Self::without_peers(quick)?;
         let python = match python {
             Some(python) => python,
             None => install(&home().join("python"))?,
         };
-        let machine = Machine::describe(&python)?;
-        Ok(Bench { python, machine, ..bare })
+        let mut machine = Machine::describe(&python)?;
+        let preload = if as_installed { None } else { answer_for_intel(&home())? };
+        if preload.is_some() {
+            machine.versions.push("MKL on its path for Intel".into());
+        }
+        Ok(Bench { committed: bare.committed && !as_installed, python, preload, machine, ..bare })
     }
 
     /// The folders alone, for what runs no peer.
     pub fn without_peers(quick: bool) -> Result<Self> {
         let folder = home().join(if quick { "quick" } else { "full" });
         std::fs::create_dir_all(&folder)?;
-        Ok(Bench { quick, folder, python: PathBuf::new(), machine: Machine::default() })
+        Ok(Bench {
+            quick,
+            committed: !quick,
+            folder,
+            python: PathBuf::new(),
+            preload: None,
+            machine: Machine::default(),
+        })
     }
 
     /// `quick` in a quick run, else `full`.
@@ -87,6 +102,9 @@ impl Bench {
     pub fn peer(&self, name: &str, work: &str, settings: &impl Serialize) -> Result<Side> {
         let mut command = Command::new(&self.python);
         command.arg("-u").arg(package().join("peer/peer.py")).args([work, &serde_json::to_string(settings)?]);
+        if let Some(library) = &self.preload {
+            command.env("LD_PRELOAD", library);
+        }
         Side::start(name, command)
     }
 
@@ -100,9 +118,9 @@ impl Bench {
         Ok(path)
     }
 
-    /// The file that results are kept in: the committed one, unless they are quick ones.
+    /// The file that results are kept in.
     pub fn kept(&self) -> PathBuf {
-        if self.quick { self.folder.join("results.json") } else { package().join("results.json") }
+        if self.committed { package().join("results.json") } else { self.folder.join("results.json") }
     }
 
     /// Keeps the rows of a work.
@@ -126,6 +144,23 @@ impl Bench {
     /// MNIST, or the embedded digits in a quick run.
     pub fn digits(&self) -> Result<dkae::data::Table> {
         if self.quick { Ok(data::embedded()) } else { data::mnist() }
+    }
+}
+
+/// On a processor of AMD's, a library that makes PyTorch's MKL use its instructions.
+///
+/// MKL, which PyTorch is linked with, asks whether the processor is Intel's and without that leaves AVX-512 aside, which halves the
+/// speed of its products. Its question is a function that a library loaded before it can answer. Few users know; a peer at its best does.
+fn answer_for_intel(folder: &Path) -> Result<Option<PathBuf>> {
+    if !std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default().contains("AuthenticAMD") {
+        return Ok(None);
+    }
+    let (source, library) = (folder.join("intel.c"), folder.join("intel.so"));
+    std::fs::write(&source, "int mkl_serv_intel_cpu_true(void) { return 1; }\n")?;
+    let status = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    match status.context("cc, for the library that peers load first; --as-installed does without")? {
+        status if status.success() => Ok(Some(library.canonicalize()?)),
+        status => bail!("cc ended with {status}; --as-installed does without it"),
     }
 }
 

@@ -47,6 +47,9 @@ struct Arguments {
     /// A Python that has the packages of requirements.txt; by default one is set up under target/peers.
     #[arg(long, value_name = "FILE")]
     python: Option<std::path::PathBuf>,
+    /// On AMD's processors, leave PyTorch's MKL as it is installed, at half its speed; these results are not for the committed page.
+    #[arg(long)]
+    as_installed: bool,
     /// What to run.
     #[arg(required = true, value_name = "WORK")]
     works: Vec<Work>,
@@ -91,7 +94,7 @@ fn main() -> Result<()> {
     }
     let bench = match arguments.works[..] {
         [Work::Report] => Bench::without_peers(arguments.quick)?,
-        _ => Bench::new(arguments.quick, arguments.python)?,
+        _ => Bench::new(arguments.quick, arguments.python, arguments.as_installed)?,
     };
     let works = match arguments.works[..] {
         [Work::All] => {

@@ -18,12 +18,12 @@ const END: &str = "<!-- measured: end -->";
 /// The order of the works on the page.
 const ORDER: [&str; 7] = ["step", "pck", "fit", "reach", "encode", "kpca", "svm"];
 
-/// Writes the page and the chart of committed results; those of a quick run go to the folder of its data.
+/// Writes the page and the chart of committed results; those of other runs go to the folder of their data.
 pub fn write(results: &Results, bench: &Bench) -> Result<()> {
     let docs = workspace().join("docs");
     let page = docs.join("performance.md");
     let text = std::fs::read_to_string(&page).with_context(|| page.display().to_string())?;
-    let folder: PathBuf = if bench.quick { bench.folder.clone() } else { docs };
+    let folder: PathBuf = if bench.committed { docs } else { bench.folder.clone() };
     std::fs::write(folder.join("performance.md"), with_tables(&text, results)?)?;
     let rows: Vec<&Row> = rows(results).collect();
     if !rows.is_empty() {

@@ -11,7 +11,7 @@
 //! by panels ([`panels`]), a row of S passing its entries for the piece with its eight sums in registers.
 //!
 //! A multiplication costs more here than in a tile, since each needs a number of Q from the cache: by our measure (docs/performance.md)
-//! skipping pays where at least three in ten are zero, and only with AVX-512. Ask [`panels::available`] first.
+//! skipping pays where at least four in ten are zero, and only with AVX-512. Ask [`panels::available`] first.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ use super::threads;
 use super::turn::turn;
 
 /// The largest share of entries at which skipping the others pays.
-pub const DENSEST: f64 = 0.7;
+pub const DENSEST: f64 = 0.6;
 
 /// What is not zero in [`DEPTH`] columns of a row, in their order.
 #[derive(Clone, Copy)]
