@@ -6,7 +6,7 @@
 //! | network | 784-60-40-30 | d-500-500-2000-2000 | the same |
 //! | steps a layer, then of all | 30, 120 | 60, 1240 (fewer in `classify` and where a step costs more or rows are few) | 30 and 100 epochs of (n/k)^2 batches |
 //! | units | relu, linear code | relu, linear code | sigmoid |
-//! | seeds of MNIST and REUTERS in `classify` | 2 | 3 | 3 |
+//! | seeds of MNIST and REUTERS in `classify`, and in `visualise` | 2 | 3 | 3 |
 //! | made for | CI, three minutes | two hours; an estimate comes first | weeks; an estimate comes first |
 
 use std::fmt;
@@ -109,7 +109,7 @@ pub struct Plan {
     pub steps_two: Steps,
     /// The share of the steps that candidates of `classify` get while they are compared.
     pub trial: f64,
-    /// Seeds that `classify` averages over on MNIST and REUTERS.
+    /// Seeds that `classify` averages over on MNIST and REUTERS, and `visualise`.
     pub seeds: u64,
     /// Prices C tried for linear machines.
     pub prices: Vec<f64>,

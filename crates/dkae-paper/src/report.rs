@@ -7,6 +7,7 @@ use std::time::Instant;
 use dkae::Error;
 use dkae::data::atomic::write_atomically;
 use dkae_report::Figure;
+use dkae_report::dots::Dot;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -73,6 +74,17 @@ impl Table {
 /// A number the paper prints, or a dash.
 pub fn printed(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".into(), |v| format!("{v:.decimals$}"))
+}
+
+/// Mean and standard deviation (by n - 1), as they are drawn; none of nothing.
+pub fn summary(values: &[f64]) -> Option<Dot> {
+    let n = values.len() as f64;
+    if values.is_empty() {
+        return None;
+    }
+    let value = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - value).powi(2)).sum();
+    Some(Dot { value, spread: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } })
 }
 
 /// What a method scored, beside the paper's number where it prints one.
@@ -209,6 +221,13 @@ mod tests {
         table.row(["1".into(), "2".into()]);
         table.note("That is all.");
         assert_eq!(table.markdown(), "## Numbers\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nThat is all.\n");
+    }
+
+    #[test]
+    fn values_are_summed_up_by_mean_and_sample_deviation() {
+        assert_eq!(summary(&[]), None);
+        assert_eq!(summary(&[90.0]), Some(Dot { value: 90.0, spread: 0.0 }));
+        assert_eq!(summary(&[90.0, 92.0, 94.0]), Some(Dot { value: 92.0, spread: 2.0 }));
     }
 
     #[test]

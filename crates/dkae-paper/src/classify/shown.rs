@@ -9,18 +9,7 @@ use super::trial::{BEST, Candidate, MORE_ROWS, PRIORS, leader, winner};
 use super::{Column, Method, Results};
 use crate::Result;
 use crate::data::Set;
-use crate::report::{self, Ranked, Table, order, printed};
-
-/// Mean and standard deviation (by n - 1).
-fn summary(values: &[f64]) -> Option<Dot> {
-    let n = values.len() as f64;
-    if values.is_empty() {
-        return None;
-    }
-    let value = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|v| (v - value).powi(2)).sum();
-    Some(Dot { value, spread: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } })
-}
+use crate::report::{self, Ranked, Table, order, printed, summary};
 
 impl Column {
     /// The candidates that the best codes were chosen from.
@@ -192,17 +181,5 @@ impl report::Results for Results {
             table.note(format!("CLOUD with the three images in every role:\n\n{}", other.grid().trim_end()));
         }
         table
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scores_are_summed_up_by_mean_and_sample_deviation() {
-        assert_eq!(summary(&[]), None);
-        assert_eq!(summary(&[90.0]), Some(Dot { value: 90.0, spread: 0.0 }));
-        assert_eq!(summary(&[90.0, 92.0, 94.0]), Some(Dot { value: 92.0, spread: 2.0 }));
     }
 }
