@@ -12,7 +12,7 @@ use std::ops::Range;
 use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 
-use super::panels::{self, Line, Piece, VECTORS};
+use super::panels::{self, LANES, Line, Piece, VECTORS};
 
 /// Rows of a tile: a divisor of the usual 200.
 pub(super) const ROWS: usize = 5;
@@ -37,25 +37,9 @@ fn add(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
     assert!(piece.vectors <= VECTORS, "vectors of the piece");
     #[cfg(target_arch = "x86_64")]
     if panels::available() {
-        let mut row = 0;
-        while row < s.nrows() {
-            let rows = if row + ROWS <= s.nrows() { ROWS } else { 1 };
-            (row..row + rows).for_each(|row| piece.fetch_next(row));
-            for first in (0..piece.vectors).step_by(x86::ACROSS) {
-                let tile = x86::Tile {
-                    factors: s.as_ptr().wrapping_offset(row as isize * s.strides()[0]),
-                    apart: [s.strides()[0], s.strides()[1]],
-                    depth: s.ncols(),
-                    lines: piece.lines.as_ptr().wrapping_add(first),
-                    sums: sums.as_mut_ptr().wrapping_add(row * VECTORS + first),
-                };
-                // SAFETY: the processor was asked. From `row` on S has `rows` rows, and `depth` columns. The piece has `depth`
-                // rows of `VECTORS` lines and the sums have as many as S, and the vectors taken are among those `VECTORS`.
-                unsafe { tile.add(rows, x86::ACROSS.min(piece.vectors - first)) };
-            }
-            row += rows;
-        }
-        return;
+        // SAFETY: the processor was asked. The piece has as many rows of `VECTORS` lines as S has columns and the sums have as
+        // many as S has rows, and the vectors in use are among those.
+        return unsafe { x86::add(s, piece, sums.as_mut_ptr()) };
     }
     plain(s, piece, sums);
 }
@@ -63,6 +47,9 @@ fn add(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
 /// The same in plain words: for other processors, and what the vectors are compared with.
 fn plain(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
     for (factors, sums) in s.rows().into_iter().zip(sums.chunks_mut(VECTORS)) {
+        if piece.first {
+            sums.fill(Line([0.0; LANES]));
+        }
         for (&factor, lines) in factors.iter().zip(piece.lines.chunks(VECTORS)) {
             for (sums, line) in sums.iter_mut().zip(lines).take(piece.vectors) {
                 for (sum, q) in sums.0.iter_mut().zip(line.0) {
@@ -77,57 +64,84 @@ fn plain(s: ArrayView2<f32>, piece: &Piece, sums: &mut [Line]) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Line, ROWS, VECTORS};
+    use ndarray::ArrayView2;
+
+    use super::{Line, Piece, ROWS, VECTORS};
 
     /// Vectors in a row of a tile.
-    pub(super) const ACROSS: usize = 4;
+    const ACROSS: usize = 4;
+
+    /// Adds to the sums, tile by tile, what the rows of S get from the piece.
+    ///
+    /// # Safety
+    ///
+    /// The piece has as many rows, of [`VECTORS`] lines, as S has columns, and the sums have as many as S has rows. At most
+    /// [`VECTORS`] of the piece's vectors are in use.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn add(s: ArrayView2<f32>, piece: &Piece, sums: *mut Line) {
+        let mut row = 0;
+        while row < s.nrows() {
+            let rows = if row + ROWS <= s.nrows() { ROWS } else { 1 };
+            (row..row + rows).for_each(|row| piece.fetch_next(row));
+            for first in (0..piece.vectors).step_by(ACROSS) {
+                let tile = Tile {
+                    factors: s.as_ptr().wrapping_offset(row as isize * s.strides()[0]),
+                    apart: [s.strides()[0], s.strides()[1]],
+                    depth: s.ncols(),
+                    lines: piece.lines.as_ptr().wrapping_add(first),
+                    sums: sums.wrapping_add(row * VECTORS + first),
+                    begin: piece.first,
+                };
+                // SAFETY: from `row` on S has `rows` rows, and `depth` columns; the rest is the caller's promise.
+                unsafe {
+                    match (rows, ACROSS.min(piece.vectors - first)) {
+                        (ROWS, 1) => tile.add::<ROWS, 1>(),
+                        (ROWS, 2) => tile.add::<ROWS, 2>(),
+                        (ROWS, 3) => tile.add::<ROWS, 3>(),
+                        (ROWS, _) => tile.add::<ROWS, ACROSS>(),
+                        (_, 1) => tile.add::<1, 1>(),
+                        (_, 2) => tile.add::<1, 2>(),
+                        (_, 3) => tile.add::<1, 3>(),
+                        _ => tile.add::<1, ACROSS>(),
+                    }
+                }
+            }
+            row += rows;
+        }
+    }
 
     /// One tile: where its factors, its part of the piece and its sums begin.
-    pub(super) struct Tile {
-        pub factors: *const f32,
+    struct Tile {
+        factors: *const f32,
         /// From one row of factors to the next, and from one column to the next.
-        pub apart: [isize; 2],
+        apart: [isize; 2],
         /// Columns of factors, and rows of the piece.
-        pub depth: usize,
-        pub lines: *const Line,
-        pub sums: *mut Line,
+        depth: usize,
+        lines: *const Line,
+        sums: *mut Line,
+        /// Whether the sums begin here.
+        begin: bool,
     }
 
     impl Tile {
-        /// Adds to so many rows, [`ROWS`] or one, of so many vectors, 1 to [`ACROSS`].
+        /// Adds to R rows of V vectors.
         ///
         /// # Safety
         ///
         /// In each of these rows `depth` factors can be read, `apart` from each other. So many lines can be read from each of
         /// `depth` rows of the piece, and read and written in each of these rows of the sums; rows are [`VECTORS`] lines apart.
         /// Both begin at a [`Line`], which is aligned as vectors want it.
-        #[target_feature(enable = "avx512f")]
-        pub unsafe fn add(&self, rows: usize, across: usize) {
-            // SAFETY: the caller's promise, handed on.
-            unsafe {
-                match (rows, across) {
-                    (ROWS, 1) => self.add_to::<ROWS, 1>(),
-                    (ROWS, 2) => self.add_to::<ROWS, 2>(),
-                    (ROWS, 3) => self.add_to::<ROWS, 3>(),
-                    (ROWS, _) => self.add_to::<ROWS, ACROSS>(),
-                    (_, 1) => self.add_to::<1, 1>(),
-                    (_, 2) => self.add_to::<1, 2>(),
-                    (_, 3) => self.add_to::<1, 3>(),
-                    _ => self.add_to::<1, ACROSS>(),
-                }
-            }
-        }
-
-        /// As [`add`](Self::add), to R rows of V vectors.
         #[inline]
         #[target_feature(enable = "avx512f")]
-        unsafe fn add_to<const R: usize, const V: usize>(&self) {
+        unsafe fn add<const R: usize, const V: usize>(&self) {
             let Tile { mut factors, apart, mut lines, sums, .. } = *self;
             // SAFETY: the caller's promise.
             unsafe {
                 let at = |r: usize, v: usize| sums.add(r * VECTORS + v).cast::<f32>();
-                let mut found: [[__m512; V]; R] =
-                    std::array::from_fn(|r| std::array::from_fn(|v| _mm512_load_ps(at(r, v))));
+                let mut found: [[__m512; V]; R] = [[_mm512_setzero_ps(); V]; R];
+                if !self.begin {
+                    found = std::array::from_fn(|r| std::array::from_fn(|v| _mm512_load_ps(at(r, v))));
+                }
                 for _ in 0..self.depth {
                     let row: [__m512; V] = std::array::from_fn(|v| _mm512_load_ps(lines.add(v).cast()));
                     for (r, found) in found.iter_mut().enumerate() {
@@ -152,9 +166,8 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::panels::numbers;
     use crate::math::panels::trial::{piece, random, whole};
-    use crate::math::panels::{LANES, numbers};
-    use crate::math::sparse::Nonzeros;
     use crate::math::threads;
     use ndarray::Array2;
 
@@ -165,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_plain_product_for_every_layout_and_number_of_threads_and_has_the_bits_of_lists() {
+    fn it_is_the_plain_product_for_every_layout_and_number_of_threads() {
         let shapes = [
             (1, 1, 1),
             (200, 130, 784),
@@ -191,10 +204,6 @@ mod tests {
             // Rows that are farther apart than they are long.
             let wide = Array2::from_shape_fn((m, depth + 9), |(i, j)| if j < depth { s[[i, j]] } else { f32::NAN });
             assert_eq!(product(wide.slice(s![.., ..depth]), q.view()), found, "{m} {n} {depth}");
-            let (mut nonzeros, mut by_lists) = (Nonzeros::default(), Array2::zeros(found.dim()));
-            nonzeros.take(s.view());
-            whole!(nonzeros.multiply(q.view()), by_lists);
-            assert_eq!(by_lists, found, "{m} {n} {depth}");
         }
     }
 
@@ -203,12 +212,17 @@ mod tests {
         for (rows, vectors) in [(1, 8), (5, 3), (12, 5), (7, 1), (9, 6)] {
             let (s, q) = (random(rows, 40, 0.9), random(40, vectors * LANES, 1.0));
             let lines = piece(q.view());
-            let piece = Piece::of(&lines, vectors);
-            let start = || vec![Line([0.5; LANES]); rows * VECTORS];
-            let (mut found, mut want) = (start(), start());
-            add(s.view(), &piece, &mut found);
-            plain(s.view(), &piece, &mut want);
-            assert_eq!(numbers(&found), numbers(&want), "{rows} {vectors}");
+            for first in [false, true] {
+                let mut piece = Piece::of(&lines, vectors);
+                piece.first = first;
+                let start = || vec![Line([0.5; LANES]); rows * VECTORS];
+                let (mut found, mut want) = (start(), start());
+                add(s.view(), &piece, &mut found);
+                plain(s.view(), &piece, &mut want);
+                let width = vectors * LANES;
+                let [found, want] = [&found, &want].map(|of| numbers(of).slice_move(s![.., ..width]));
+                assert_eq!(found, want, "{rows} {vectors}");
+            }
         }
     }
 }

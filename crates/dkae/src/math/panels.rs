@@ -1,14 +1,13 @@
-//! Products by panels, `R = S Q`: what lists of non-zeros ([`sparse`](super::sparse)) and tiles ([`dense`](super::dense)) have in common.
+//! Products by panels, `R = S Q`: what masks of non-zeros ([`sparse`](super::sparse)) and tiles ([`dense`](super::dense)) have in common.
 //!
-//! Q, the weights, is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 48
+//! Q, the weights, is cut into panels of 128 columns, a row of which is eight vectors of AVX-512, and these into pieces of 56
 //! rows, which are copied so that they lie in the first-level cache without gaps. A piece meets all rows of S, the batch, before
 //! the next one is copied; the sums of a panel stay in the second-level cache meanwhile, and go to the caller when they are
 //! done: bias and activation, or an optimiser's update, cost no pass over memory of their own. So weights are read once, from
 //! wherever they are, in either layout, and never packed as a whole.
 //!
-//! Every number of R is summed in the order of the columns of S alone, so its bits depend neither on the number of threads nor
-//! on how R is cut, and lists and tiles give the same ones (of finite numbers). A panel is the work of one thread, so that 500
-//! columns keep no more than four of them busy.
+//! The order in which a number of R is summed depends on S alone, so its bits do not depend on the number of threads. A panel
+//! is the work of one thread, so that 500 columns keep no more than four of them busy.
 
 #![allow(unsafe_code)]
 
@@ -27,8 +26,8 @@ pub(super) const LANES: usize = 16;
 pub(super) const VECTORS: usize = 8;
 /// Columns of a panel.
 pub const WIDTH: usize = VECTORS * LANES;
-/// Rows of a piece of a panel: 24 KB of the 32 that the first-level cache has.
-pub(super) const DEPTH: usize = 48;
+/// Rows of a piece of a panel: 28 KB of the 32 that the first-level cache has at least.
+pub(super) const DEPTH: usize = 56;
 /// Rows of R that are made together: the usual batch, whose sums stay in the second-level cache, and no rows beside whole tiles.
 const ROWS: usize = 200;
 const _: () = assert!(ROWS.is_multiple_of(super::dense::ROWS));
@@ -64,15 +63,18 @@ pub(super) struct Piece<'a> {
     pub lines: &'a [Line],
     /// How many of the lines in a row are in use.
     pub vectors: usize,
-    /// The piece that will be wanted next, if it is still where Q is.
+    /// Whether it is the first: sums begin with it, whatever was there.
+    pub first: bool,
+    /// The piece that will be wanted next, if it is still where Q is; turned so that its rows are contiguous.
     next: Option<ArrayView2<'a, f32>>,
 }
 
 impl Piece<'_> {
     /// Asks memory for the part of the next piece that falls to one of the rows of S: it comes while this piece keeps the
     /// processor busy.
+    #[inline]
     pub fn fetch_next(&self, row: usize) {
-        if let Some(next) = self.next {
+        if let Some(next) = &self.next {
             fetch(next, row);
         }
     }
@@ -98,8 +100,10 @@ pub(super) fn product<O: Send>(
         panel.resize(panel.len().max(kept * VECTORS), Line([0.0; LANES]));
         for first in (0..rows).step_by(ROWS) {
             let block = first..(first + ROWS).min(rows);
-            sums.clear();
             sums.resize(block.len() * VECTORS, Line([0.0; LANES]));
+            if inner == 0 {
+                sums.fill(Line([0.0; LANES]));
+            }
             for start in (0..inner).step_by(DEPTH) {
                 let columns = start..(start + DEPTH).min(inner);
                 let at = if kept > DEPTH { columns.start } else { 0 };
@@ -108,8 +112,8 @@ pub(super) fn product<O: Send>(
                     pack(q.slice(s![columns.clone(), ..]), lines);
                 }
                 let next = columns.end..(columns.end + DEPTH).min(inner);
-                let next = (first == 0 && !next.is_empty()).then(|| q.slice(s![next, ..]));
-                let piece = Piece { columns, lines, vectors: q.ncols().div_ceil(LANES), next };
+                let next = (first == 0 && !next.is_empty()).then(|| by_rows(q.slice(s![next, ..])));
+                let piece = Piece { columns, lines, vectors: q.ncols().div_ceil(LANES), first: start == 0, next };
                 add(block.clone(), &piece, &mut sums);
             }
             finish(&mut of_panel, block, numbers(&sums));
@@ -136,18 +140,21 @@ pub(super) fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
     }
 }
 
-/// Asks for a row of a matrix, or a column if that is what is contiguous: it will be wanted soon. Nothing where there is none.
-fn fetch(matrix: ArrayView2<f32>, row: usize) {
+/// The matrix or its transpose, whichever has contiguous rows.
+fn by_rows(matrix: ArrayView2<f32>) -> ArrayView2<f32> {
+    if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() }
+}
+
+/// Asks for a row of a matrix: it will be wanted soon. Nothing where there is none.
+#[inline]
+fn fetch(matrix: &ArrayView2<f32>, row: usize) {
     #[cfg(target_arch = "x86_64")]
-    {
+    if row < matrix.nrows() {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        let matrix = if matrix.strides()[1] == 1 { matrix } else { matrix.reversed_axes() };
-        if row < matrix.nrows() {
-            let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
-            for column in (0..matrix.ncols() + LANES).step_by(LANES) {
-                // SAFETY: a hint, which no address makes wrong.
-                unsafe { _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast()) };
-            }
+        let first = matrix.as_ptr().wrapping_offset(row as isize * matrix.strides()[0]);
+        for column in (0..matrix.ncols() + LANES).step_by(LANES) {
+            // SAFETY: a hint, which no address makes wrong.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(first.wrapping_add(column).cast()) };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -180,7 +187,7 @@ pub(super) mod trial {
     impl<'a> Piece<'a> {
         /// A piece that is the only one.
         pub fn of(lines: &'a [Line], vectors: usize) -> Self {
-            Piece { columns: 0..lines.len() / VECTORS, lines, vectors, next: None }
+            Piece { columns: 0..lines.len() / VECTORS, lines, vectors, first: false, next: None }
         }
     }
 

@@ -2,175 +2,154 @@
 //!
 //! A rectified unit is silent on most rows, and where it is silent no gradient passes: of the numbers that a training step
 //! multiplies weights with, half and more are zero, at no fixed places. A general product multiplies with all of them. Here
-//! each row of S is kept as a list of what is not zero, and each entry adds its multiple of one row of Q:
+//! a bit for each number says whether it is zero, and the others add their multiples of one row of Q:
 //!
 //! ```text
 //! R[i, :] = sum over j with S[i, j] != 0 of  S[i, j] Q[j, :]
 //! ```
 //!
-//! by panels ([`panels`]), a row of S passing its entries for the piece with its eight sums in registers.
+//! by panels ([`panels`]), a row of S passing its bits for the piece with its eight sums in registers. Each multiplication would
+//! want a number of Q from the cache, of which processors read fewer than they can multiply; so rows pass in twos, and share what they
+//! read: first where both are not zero, then where only the first is, then where only the second is.
 //!
-//! A multiplication costs more here than in a tile, since each needs a number of Q from the cache: by our measure (docs/performance.md)
-//! skipping pays where at least four in ten are zero, and only with AVX-512. Ask [`panels::available`] first.
+//! By our measure (docs/performance.md) that pays where at least a quarter of S is zero, and only with AVX-512. Ask
+//! [`panels::available`] first.
 
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
-use ndarray::{ArrayView2, ArrayViewMut2, s};
+use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 
-use super::panels::{self, DEPTH, LANES, Line, Piece, VECTORS, copy};
+use super::panels::{self, DEPTH, Line, Piece, VECTORS};
 use super::threads;
-use super::turn::turn;
 
-/// The largest share of entries at which skipping the others pays.
-pub const DENSEST: f64 = 0.6;
+/// The largest share of numbers that are not zero at which skipping the others pays.
+pub const DENSEST: f64 = 0.75;
 
-/// What is not zero in [`DEPTH`] columns of a row, in their order.
-#[derive(Clone, Copy)]
-struct Run {
-    /// How far the entry's row is from the first one of the piece, in bytes.
-    offsets: [u16; DEPTH],
-    values: [f32; DEPTH],
-}
+/// The bits of a row for the columns of a piece, the first one lowest.
+type Mask = u64;
+const _: () = assert!(DEPTH <= Mask::BITS as usize, "a bit for each column of a piece");
 
-/// From one row of a piece to the next.
-const ROW_BYTES: usize = VECTORS * size_of::<Line>();
-const _: () = assert!(DEPTH * ROW_BYTES <= 1 << 16, "offsets have 16 bits");
-
-/// S: of each row what is not zero.
+/// Which numbers of S are not zero.
 #[derive(Default)]
 pub struct Nonzeros {
     rows: usize,
     columns: usize,
-    /// For each piece of columns the runs of all rows, and how many entries they have. Six bytes for every number of S, zero or
-    /// not, so that all runs can be made at once; of a run only its entries are read.
-    runs: Vec<Run>,
-    counts: Vec<u8>,
+    /// For each piece of columns the masks of all rows.
+    masks: Vec<Mask>,
 }
 
 impl Nonzeros {
-    /// Takes S in place of what was there, and tells the share of its numbers that are not zero. Its rows or its columns are
-    /// contiguous. No memory is asked for where that was as large.
+    /// Looks at S in place of what was there, and tells the share of its numbers that are not zero. No memory is asked for where
+    /// that was as large.
     pub fn take(&mut self, s: ArrayView2<f32>) -> f64 {
         (self.rows, self.columns) = s.dim();
-        let runs = self.rows * self.columns.div_ceil(DEPTH);
-        self.runs.resize(runs, Run { offsets: [0; DEPTH], values: [0.0; DEPTH] });
-        self.counts.resize(runs, 0);
+        self.masks.resize(self.rows * self.columns.div_ceil(DEPTH), 0);
         let rows = self.rows.max(1);
-        let entries: usize = threads::run(|| {
-            let pieces = self.runs.par_chunks_mut(rows).zip(self.counts.par_chunks_mut(rows));
-            let taken = pieces.enumerate().map(|(piece, (runs, counts))| {
+        let count: usize = threads::run(|| {
+            let pieces = self.masks.par_chunks_mut(rows).enumerate();
+            let found = pieces.map(|(piece, masks)| {
                 let columns = piece * DEPTH..(piece * DEPTH + DEPTH).min(s.ncols());
-                take_piece(s.slice(s![.., columns]), runs, counts)
+                look(s.slice(s![.., columns]), masks);
+                masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>()
             });
-            taken.sum()
+            found.sum()
         });
-        entries as f64 / (self.rows * self.columns).max(1) as f64
+        count as f64 / (self.rows * self.columns).max(1) as f64
     }
 
-    /// `R = S Q`, handed out as [`panels::product`] does.
+    /// `R = S Q`, handed out as [`panels::product`] does. S is what [`take`](Self::take) has seen.
     pub fn multiply<O: Send>(
         &self,
+        s: ArrayView2<f32>,
         q: ArrayView2<f32>,
         of_panels: impl IndexedParallelIterator<Item = O>,
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
     ) {
+        assert_eq!(s.dim(), (self.rows, self.columns), "the matrix whose zeros are known");
         assert_eq!(q.nrows(), self.columns, "inner dimensions of s and q");
         let add = |rows: Range<usize>, piece: &Piece, sums: &mut [Line]| {
-            let at = piece.columns.start / DEPTH * self.rows;
-            add(&self.runs[at..][rows.clone()], &self.counts[at..][rows], piece, sums);
+            let masks = &self.masks[piece.columns.start / DEPTH * self.rows..][rows.clone()];
+            add(s.slice(s![rows, piece.columns.clone()]), masks, piece, sums);
         };
         panels::product(self.rows, q, of_panels, add, finish);
     }
 }
 
-/// The runs of all rows of a piece of S; how many entries they have together.
-fn take_piece(s: ArrayView2<f32>, runs: &mut [Run], counts: &mut [u8]) -> usize {
-    let mut entries = 0;
-    let mut buffer = [0.0f32; LANES * DEPTH];
-    let contiguous = s.ncols() <= 1 || s.strides()[1] == 1;
-    for ((block, runs), counts) in (0..).zip(runs.chunks_mut(LANES)).zip(counts.chunks_mut(LANES)) {
-        let first = block * LANES;
-        let rows = s.slice(s![first..first + runs.len(), ..]);
-        let mut room = ArrayViewMut2::from_shape((LANES, DEPTH), &mut buffer[..]).expect("as large as it says");
-        let mut some = room.slice_mut(s![..runs.len(), ..s.ncols()]);
-        // What is left of a block before this lies beyond the columns, which are the same for all, or beyond the rows.
-        if contiguous {
-            copy(rows, &mut some)
-        } else {
-            turn(rows.t(), some)
-        }
-        for ((row, run), count) in buffer.as_chunks::<DEPTH>().0.iter().zip(runs).zip(counts) {
-            *count = compress(row, run);
-            entries += usize::from(*count);
-        }
-    }
-    entries
-}
-
-/// The entries of a row, and how many there are.
-fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
+/// The masks of the rows of a piece of S.
+fn look(s: ArrayView2<f32>, masks: &mut [Mask]) {
+    assert!(s.nrows() == masks.len() && s.ncols() <= DEPTH, "a mask for each row, a bit for each column");
     #[cfg(target_arch = "x86_64")]
     if panels::available() {
-        // SAFETY: the processor was asked.
-        return unsafe { x86::compress(row, run) };
+        // SAFETY: the processor was asked, and the sizes checked.
+        unsafe {
+            match *s.strides() {
+                [_, 1] => return x86::look_along_rows(s, masks),
+                [1, _] => return x86::look_along_columns(s, masks),
+                _ => {}
+            }
+        }
     }
-    plain::compress(row, run)
+    plain::look(s, masks);
 }
 
-/// Adds to the sums of each row what its run says.
-fn add(runs: &[Run], counts: &[u8], piece: &Piece, sums: &mut [Line]) {
-    assert!(sums.len() == runs.len() * VECTORS && counts.len() == runs.len(), "sums and counts for every run");
-    for (row, ((run, &count), sums)) in runs.iter().zip(counts).zip(sums.chunks_exact_mut(VECTORS)).enumerate() {
-        piece.fetch_next(row);
-        // Offsets grow along a run.
-        let last = usize::from(run.offsets[usize::from(count).saturating_sub(1)]);
-        assert!(count == 0 || last + ROW_BYTES <= size_of_val(piece.lines), "entries are within the piece");
-        #[cfg(target_arch = "x86_64")]
-        if panels::available() {
-            // SAFETY: the processor was asked. The run was made by `compress`: its offsets are those of rows of the piece, of
-            // which the last was just checked, and each row has `VECTORS` lines, as have the sums.
-            unsafe {
-                let (sums, lines) = (sums.as_mut_ptr(), piece.lines.as_ptr());
-                match piece.vectors {
-                    1 => x86::add::<1>(run, count, lines, sums),
-                    2 => x86::add::<2>(run, count, lines, sums),
-                    3 => x86::add::<3>(run, count, lines, sums),
-                    4 => x86::add::<4>(run, count, lines, sums),
-                    5 => x86::add::<5>(run, count, lines, sums),
-                    6 => x86::add::<6>(run, count, lines, sums),
-                    7 => x86::add::<7>(run, count, lines, sums),
-                    _ => x86::add::<VECTORS>(run, count, lines, sums),
-                }
+/// Adds to the sums of each row of S, with as many columns as the piece has rows, what its mask says.
+fn add(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: &mut [Line]) {
+    assert_eq!((sums.len(), piece.lines.len()), (s.nrows() * VECTORS, s.ncols() * VECTORS), "sums and lines");
+    assert!(piece.vectors <= VECTORS && masks.len() == s.nrows(), "vectors of the piece, and a mask for each row");
+    let most = masks.iter().fold(0, |all, mask| all | mask);
+    assert!(s.ncols() >= DEPTH || most >> s.ncols() == 0, "bits are within the piece");
+    #[cfg(target_arch = "x86_64")]
+    if panels::available() {
+        let sums = sums.as_mut_ptr();
+        // SAFETY: the processor was asked. Bits are those of columns of S, as was checked, and the piece has as many rows, each of
+        // `VECTORS` lines; so have the sums, one for each row of S, which has a mask too. The vectors taken are among those.
+        unsafe {
+            match piece.vectors {
+                1 => x86::add::<1>(s, masks, piece, sums),
+                2 => x86::add::<2>(s, masks, piece, sums),
+                3 => x86::add::<3>(s, masks, piece, sums),
+                4 => x86::add::<4>(s, masks, piece, sums),
+                5 => x86::add::<5>(s, masks, piece, sums),
+                6 => x86::add::<6>(s, masks, piece, sums),
+                7 => x86::add::<7>(s, masks, piece, sums),
+                _ => x86::add::<VECTORS>(s, masks, piece, sums),
             }
-            continue;
         }
-        plain::add(run, count, piece.lines, &mut sums[..piece.vectors]);
+        return;
     }
+    plain::add(s, masks, piece, sums);
 }
 
 /// The same in plain words: for other processors, and what the vectors are compared with.
 mod plain {
-    use super::{DEPTH, Line, ROW_BYTES, Run, VECTORS};
+    use ndarray::ArrayView2;
 
-    pub fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
-        let mut count = 0;
-        for (i, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-            run.offsets[count] = (i * ROW_BYTES) as u16;
-            run.values[count] = value;
-            count += 1;
+    use super::{Line, Mask, Piece, VECTORS};
+    use crate::math::panels::LANES;
+
+    pub fn look(s: ArrayView2<f32>, masks: &mut [Mask]) {
+        for (row, mask) in s.rows().into_iter().zip(masks) {
+            *mask = row.iter().enumerate().fold(0, |mask, (j, &value)| mask | (Mask::from(value != 0.0) << j));
         }
-        count as u8
     }
 
-    pub fn add(run: &Run, count: u8, piece: &[Line], sums: &mut [Line]) {
-        for (&offset, value) in run.offsets.iter().zip(run.values).take(usize::from(count)) {
-            let row = &piece[usize::from(offset) / ROW_BYTES * VECTORS..];
-            for (sums, row) in sums.iter_mut().zip(row) {
-                for (sum, q) in sums.0.iter_mut().zip(row.0) {
-                    *sum = value.mul_add(q, *sum);
+    pub fn add(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: &mut [Line]) {
+        for (i, (row, sums)) in s.rows().into_iter().zip(sums.chunks_mut(VECTORS)).enumerate() {
+            if piece.first {
+                sums.fill(Line([0.0; LANES]));
+            }
+            // What the row has in common with the one it passes with comes first.
+            let other = if masks.len() % 2 == 1 && i + 1 == masks.len() { 0 } else { masks[i ^ 1] };
+            for mask in [masks[i] & other, masks[i] & !other] {
+                for (j, &factor) in row.iter().enumerate().filter(|(j, _)| mask >> j & 1 == 1) {
+                    for (sums, line) in sums.iter_mut().zip(&piece.lines[j * VECTORS..]).take(piece.vectors) {
+                        for (sum, q) in sums.0.iter_mut().zip(line.0) {
+                            *sum = factor.mul_add(q, *sum);
+                        }
+                    }
                 }
             }
         }
@@ -181,51 +160,134 @@ mod plain {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{DEPTH, LANES, Line, ROW_BYTES, Run};
+    use ndarray::ArrayView2;
 
-    /// The entries of a row, and how many there are.
-    #[target_feature(enable = "avx512f")]
-    pub fn compress(row: &[f32; DEPTH], run: &mut Run) -> u8 {
-        let step = ROW_BYTES as i32;
-        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        let mut offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step));
-        let mut count = 0;
-        for first in (0..DEPTH).step_by(LANES) {
-            // SAFETY: `first` and the 15 after it are within the row. At most `first` entries were written before, so that
-            // 16 more are within the run; those beyond the entries are written over by the next, or never read.
-            unsafe {
-                let values = _mm512_loadu_ps(row.as_ptr().add(first));
-                let found = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(values, _mm512_setzero_ps());
-                _mm512_storeu_ps(run.values.as_mut_ptr().add(count), _mm512_maskz_compress_ps(found, values));
-                let which = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(found, offsets));
-                _mm256_storeu_si256(run.offsets.as_mut_ptr().add(count).cast(), which);
-                count += found.count_ones() as usize;
-            }
-            offsets = _mm512_add_epi32(offsets, _mm512_set1_epi32(step * LANES as i32));
-        }
-        count as u8
-    }
+    use super::{Line, Mask, Piece, VECTORS};
+    use crate::math::panels::LANES;
 
-    /// Adds the entries' multiples of their rows to V vectors of sums.
+    /// The masks of rows that are contiguous.
     ///
     /// # Safety
     ///
-    /// The first `count` entries of the run, at most [`DEPTH`], were written. Each of their offsets is a multiple of
-    /// [`ROW_BYTES`], and V lines of the piece can be read from there on; V lines of sums can be read and written.
+    /// The rows of S are contiguous, there is a mask for each, and it has a bit for every column.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn add<const V: usize>(run: &Run, count: u8, piece: *const Line, sums: *mut Line) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut found: [__m512; V] = std::array::from_fn(|v| _mm512_load_ps(sums.add(v).cast()));
-            for entry in 0..usize::from(count) {
-                let value = _mm512_set1_ps(*run.values.get_unchecked(entry));
-                let row = piece.byte_add(usize::from(*run.offsets.get_unchecked(entry)));
-                for (v, sum) in found.iter_mut().enumerate() {
-                    *sum = _mm512_fmadd_ps(value, _mm512_load_ps(row.add(v).cast()), *sum);
-                }
+    pub unsafe fn look_along_rows(s: ArrayView2<f32>, masks: &mut [Mask]) {
+        for (i, mask) in masks.iter_mut().enumerate() {
+            let row = s.as_ptr().wrapping_offset(i as isize * s.strides()[0]);
+            *mask = 0;
+            for first in (0..s.ncols()).step_by(LANES) {
+                // SAFETY: of the row, the numbers that are there.
+                let found = unsafe { nonzero(row.add(first), s.ncols() - first) };
+                *mask |= Mask::from(found) << first;
             }
-            for (v, sum) in found.into_iter().enumerate() {
-                _mm512_store_ps(sums.add(v).cast(), sum);
+        }
+    }
+
+    /// The masks of rows whose columns are contiguous: 16 at a time, a bit of each from every column.
+    ///
+    /// # Safety
+    ///
+    /// The columns of S are contiguous, there is a mask for each row, and it has a bit for every column.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn look_along_columns(s: ArrayView2<f32>, masks: &mut [Mask]) {
+        for (block, masks) in masks.chunks_mut(LANES).enumerate() {
+            let (mut low, mut high) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+            let mut column = s.as_ptr().wrapping_add(block * LANES);
+            for j in 0..s.ncols() {
+                // SAFETY: of the column, the numbers that are there.
+                let found = unsafe { nonzero(column, masks.len()) };
+                let bit = _mm512_set1_epi64(1 << j);
+                low = _mm512_mask_or_epi64(low, found as __mmask8, low, bit);
+                high = _mm512_mask_or_epi64(high, (found >> 8) as __mmask8, high, bit);
+                column = column.wrapping_offset(s.strides()[1]);
+            }
+            let mut all = [0; LANES];
+            // SAFETY: there is room for both.
+            unsafe {
+                _mm512_storeu_si512(all.as_mut_ptr().cast(), low);
+                _mm512_storeu_si512(all.as_mut_ptr().add(LANES / 2).cast(), high);
+            }
+            masks.copy_from_slice(&all[..masks.len()]);
+        }
+    }
+
+    /// Which of at most 16 numbers, of which so many are there, are not zero.
+    ///
+    /// # Safety
+    ///
+    /// So many can be read.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn nonzero(numbers: *const f32, count: usize) -> __mmask16 {
+        let there = if count >= LANES { !0 } else { (1 << count) - 1 };
+        // SAFETY: the caller's promise.
+        let values = unsafe { _mm512_maskz_loadu_ps(there, numbers) };
+        _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(values, _mm512_setzero_ps())
+    }
+
+    /// Adds to V vectors of sums for every row of S, two rows at a time.
+    ///
+    /// # Safety
+    ///
+    /// There is a mask for every row of S, whose bits stand for its columns. V lines can be read from each of as many rows of
+    /// the piece, and read and written in as many rows of the sums as S has; all rows are [`VECTORS`] lines apart.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn add<const V: usize>(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: *mut Line) {
+        let &[down, across] = s.strides() else { unreachable!("a matrix has two strides") };
+        let (lines, zero) = (piece.lines.as_ptr(), [_mm512_setzero_ps(); V]);
+        // SAFETY: the caller's promise: `at` is asked for rows that the sums have, and bits stand for columns of S and rows
+        // of the piece.
+        unsafe {
+            let at = |row: usize, v: usize| sums.add(row * VECTORS + v).cast::<f32>();
+            let of = |row: usize| std::array::from_fn(|v| _mm512_load_ps(at(row, v)));
+            let mut row = 0;
+            while row < masks.len() {
+                let two = row + 1 < masks.len();
+                let (first, second) = (masks[row], if two { masks[row + 1] } else { 0 });
+                let factors = s.as_ptr().offset(row as isize * down);
+                piece.fetch_next(row);
+                piece.fetch_next(row + 1);
+                let (mut a, mut b): ([__m512; V], [__m512; V]) = (zero, zero);
+                if !piece.first {
+                    a = of(row);
+                    if two {
+                        b = of(row + 1);
+                    }
+                }
+                let mut bits = first & second;
+                while bits != 0 {
+                    let j = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let factor = factors.offset(j as isize * across);
+                    let (x, y) = (_mm512_set1_ps(*factor), _mm512_set1_ps(*factor.offset(down)));
+                    let line: [__m512; V] = std::array::from_fn(|v| _mm512_load_ps(lines.add(j * VECTORS + v).cast()));
+                    for (sum, q) in a.iter_mut().zip(line) {
+                        *sum = _mm512_fmadd_ps(x, q, *sum);
+                    }
+                    for (sum, q) in b.iter_mut().zip(line) {
+                        *sum = _mm512_fmadd_ps(y, q, *sum);
+                    }
+                }
+                for (sums, mut bits, factors) in
+                    [(&mut a, first & !second, factors), (&mut b, second & !first, factors.wrapping_offset(down))]
+                {
+                    while bits != 0 {
+                        let j = bits.trailing_zeros() as usize;
+                        bits &= bits - 1;
+                        let factor = _mm512_set1_ps(*factors.offset(j as isize * across));
+                        for (v, sum) in sums.iter_mut().enumerate() {
+                            let q = _mm512_load_ps(lines.add(j * VECTORS + v).cast());
+                            *sum = _mm512_fmadd_ps(factor, q, *sum);
+                        }
+                    }
+                }
+                for v in 0..V {
+                    _mm512_store_ps(at(row, v), a[v]);
+                    if two {
+                        _mm512_store_ps(at(row + 1, v), b[v]);
+                    }
+                }
+                row += 2;
             }
         }
     }
@@ -235,15 +297,15 @@ mod x86 {
 mod tests {
     use super::*;
     use crate::math::panels::trial::{piece, random, whole};
-    use crate::math::panels::{WIDTH, numbers};
-    use ndarray::Array2;
+    use crate::math::panels::{LANES, numbers};
+    use ndarray::{Array2, ArrayViewMut2};
 
     fn product(s: ArrayView2<f32>, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
         let mut nonzeros = Nonzeros::default();
         let mut found = Array2::from_elem((s.nrows(), q.ncols()), f32::NAN);
         let mut multiply = |s, q, mut found: ArrayViewMut2<f32>| {
             let share = nonzeros.take(s);
-            whole!(nonzeros.multiply(q), found);
+            whole!(nonzeros.multiply(s, q), found);
             share
         };
         // Room is used again, so what is left of a larger product must not show.
@@ -259,12 +321,12 @@ mod tests {
             (200, 130, 784, 0.2),
             (417, 80, 48, 0.5),
             (17, 300, 97, 1.0),
-            (209, 257, 49, 0.0),
+            (209, 257, 57, 0.0),
             (5, 7, 0, 0.5),
             (300, 20, 60, 0.5),
             (30, 60, 60, 0.5),
             (30, 90, 60, 0.5),
-            (30, 110, 60, 0.5),
+            (31, 110, 60, 0.5),
         ] {
             let (s, q) = (random(m, depth, share), random(depth, n, 1.0));
             let turned = |a: &Array2<f32>| a.t().as_standard_layout().into_owned();
@@ -284,31 +346,41 @@ mod tests {
 
     #[test]
     fn vectors_and_plain_words_agree_to_the_bit() {
-        let (rows, q) = (random(40, DEPTH, 0.4), random(DEPTH, WIDTH, 1.0));
-        let lines = piece(q.view());
-        let piece = Piece::of(&lines, VECTORS);
-        let empty = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
-        for row in rows.rows() {
-            let row: &[f32; DEPTH] = row.to_slice().unwrap().try_into().unwrap();
-            let (mut fast, mut slow) = (empty, empty);
-            let counts = (compress(row, &mut fast), plain::compress(row, &mut slow));
-            assert_eq!(counts.0, counts.1);
-            let n = usize::from(counts.0);
-            assert_eq!((&fast.offsets[..n], &fast.values[..n]), (&slow.offsets[..n], &slow.values[..n]));
-            let (mut found, mut want) = (vec![Line([0.5; LANES]); VECTORS], vec![Line([0.5; LANES]); VECTORS]);
-            add(&[fast], &[counts.0], &piece, &mut found);
-            plain::add(&slow, counts.1, &lines, &mut want);
-            assert_eq!(numbers(&found), numbers(&want));
+        for (rows, depth, vectors) in [(1, DEPTH, 8), (40, DEPTH, 7), (41, 30, 3), (2, 1, 1), (19, 17, 8)] {
+            let (s, q) = (random(rows, depth, 0.4), random(depth, vectors * LANES, 1.0));
+            let turned = s.t().as_standard_layout().into_owned();
+            let lines = piece(q.view());
+            for first in [false, true] {
+                let mut piece = Piece::of(&lines, vectors);
+                piece.first = first;
+                let mut want = vec![0; rows];
+                plain::look(s.view(), &mut want);
+                let start = || vec![Line([0.5; LANES]); rows * VECTORS];
+                let mut wanted = start();
+                plain::add(s.view(), &want, &piece, &mut wanted);
+                for s in [s.view(), turned.t()] {
+                    let mut masks = vec![!0; rows];
+                    look(s, &mut masks);
+                    assert_eq!(masks, want);
+                    let mut found = start();
+                    add(s, &masks, &piece, &mut found);
+                    let width = vectors * LANES;
+                    assert_eq!(
+                        numbers(&found).slice(s![.., ..width]),
+                        numbers(&wanted).slice(s![.., ..width]),
+                        "{rows} x {depth}, {vectors}"
+                    );
+                }
+            }
         }
     }
 
     #[test]
-    #[should_panic(expected = "entries are within the piece")]
-    fn entries_beyond_the_piece_are_refused() {
-        let mut run = Run { offsets: [0; DEPTH], values: [0.0; DEPTH] };
-        run.offsets[1] = (2 * ROW_BYTES) as u16;
+    #[should_panic(expected = "bits are within the piece")]
+    fn bits_beyond_the_piece_are_refused() {
         let lines = vec![Line([0.0; LANES]); 2 * VECTORS];
-        add(&[run], &[2], &Piece::of(&lines, VECTORS), &mut vec![Line([0.0; LANES]); VECTORS]);
+        let sums = &mut vec![Line([0.0; LANES]); VECTORS];
+        add(Array2::zeros((1, 2)).view(), &[0b100], &Piece::of(&lines, VECTORS), sums);
     }
 
     #[test]

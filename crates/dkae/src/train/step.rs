@@ -222,10 +222,10 @@ impl Workspace {
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
                 // Rows of the gradient by what is not zero above the weights, or its columns by what is not zero below.
                 if rectified_above && self.nonzeros.take(down) <= sparse::DENSEST {
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros), up.t());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, down), up.t());
                 } else if rectified_below && self.nonzeros.take(up) <= sparse::DENSEST {
                     let of = of.map(|of| of.reversed_axes());
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros), down.t());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
                 } else {
                     update_by_panels(&step, of, Factor::Dense(down), up.t());
                 }
@@ -361,7 +361,7 @@ fn update<D: Dimension>(step: &AdamStep, of: [ArrayViewMut<f32, D>; 3], differen
 /// The left factor of a product by panels.
 enum Factor<'a> {
     /// What is not zero of it.
-    Nonzeros(&'a Nonzeros),
+    Nonzeros(&'a Nonzeros, ArrayView2<'a, f32>),
     /// All of it.
     Dense(ArrayView2<'a, f32>),
 }
@@ -374,7 +374,7 @@ impl Factor<'_> {
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
     ) {
         match self {
-            Factor::Nonzeros(s) => s.multiply(q, of_panels, finish),
+            Factor::Nonzeros(found, s) => found.multiply(*s, q, of_panels, finish),
             Factor::Dense(s) => dense::multiply(*s, q, of_panels, finish),
         }
     }
@@ -440,8 +440,8 @@ fn product(
         return general(w, input, output, finish);
     }
     let input = input.slice_move(s![.., ..batch]).reversed_axes();
-    let listed = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
-    let factor = listed.map_or(Factor::Dense(input), Factor::Nonzeros);
+    let found = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
+    let factor = found.map_or(Factor::Dense(input), |found| Factor::Nonzeros(found, input));
     let of_panels = output.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter().enumerate();
     factor.multiply(w.t(), of_panels, |(panel, output), rows, block| {
         turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
