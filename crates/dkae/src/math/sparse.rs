@@ -12,8 +12,11 @@
 //! want a number of Q from the cache, of which processors read fewer than they can multiply; so rows pass in twos, and share what they
 //! read: first where both are not zero, then where only the first is, then where only the second is.
 //!
-//! By our measure (docs/performance.md) that pays where at least a quarter of S is zero, and only with AVX-512. Ask
-//! [`panels::available`] first.
+//! So a number's sum depends on the row beside it, in its last bits. Rows that pass alone have the bits that tiles
+//! ([`dense`](super::dense)) give them, whatever is beside them, and take a little longer.
+//!
+//! By our measure (docs/performance.md) skipping pays where at least a quarter of S is zero, a third for rows that pass alone, and only
+//! with AVX-512. Ask [`panels::available`] first.
 
 #![allow(unsafe_code)]
 
@@ -25,8 +28,24 @@ use rayon::prelude::*;
 use super::panels::{self, DEPTH, Line, Piece, VECTORS};
 use super::threads;
 
-/// The largest share of numbers that are not zero at which skipping the others pays.
-pub const DENSEST: f64 = 0.75;
+/// How the rows of S pass a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Each by itself: the bits of a row are those of tiles, and depend on no other row.
+    Alone,
+    /// In twos, which is faster.
+    Twos,
+}
+
+impl Pass {
+    /// The largest share of numbers that are not zero at which skipping the others pays.
+    pub fn densest(self) -> f64 {
+        match self {
+            Pass::Alone => 0.65,
+            Pass::Twos => 0.75,
+        }
+    }
+}
 
 /// The bits of a row for the columns of a piece, the first one lowest.
 type Mask = u64;
@@ -64,6 +83,7 @@ impl Nonzeros {
     pub fn multiply<O: Send>(
         &self,
         s: ArrayView2<f32>,
+        pass: Pass,
         q: ArrayView2<f32>,
         of_panels: impl IndexedParallelIterator<Item = O>,
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
@@ -72,7 +92,7 @@ impl Nonzeros {
         assert_eq!(q.nrows(), self.columns, "inner dimensions of s and q");
         let add = |rows: Range<usize>, piece: &Piece, sums: &mut [Line]| {
             let masks = &self.masks[piece.columns.start / DEPTH * self.rows..][rows.clone()];
-            add(s.slice(s![rows, piece.columns.clone()]), masks, piece, sums);
+            add(s.slice(s![rows, piece.columns.clone()]), masks, pass, piece, sums);
         };
         panels::product(self.rows, q, of_panels, add, finish);
     }
@@ -96,7 +116,7 @@ fn look(s: ArrayView2<f32>, masks: &mut [Mask]) {
 }
 
 /// Adds to the sums of each row of S, with as many columns as the piece has rows, what its mask says.
-fn add(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: &mut [Line]) {
+fn add(s: ArrayView2<f32>, masks: &[Mask], pass: Pass, piece: &Piece, sums: &mut [Line]) {
     assert_eq!((sums.len(), piece.lines.len()), (s.nrows() * VECTORS, s.ncols() * VECTORS), "sums and lines");
     assert!(piece.vectors <= VECTORS && masks.len() == s.nrows(), "vectors of the piece, and a mask for each row");
     let most = masks.iter().fold(0, |all, mask| all | mask);
@@ -108,26 +128,26 @@ fn add(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: &mut [Line]) {
         // `VECTORS` lines; so have the sums, one for each row of S, which has a mask too. The vectors taken are among those.
         unsafe {
             match piece.vectors {
-                1 => x86::add::<1>(s, masks, piece, sums),
-                2 => x86::add::<2>(s, masks, piece, sums),
-                3 => x86::add::<3>(s, masks, piece, sums),
-                4 => x86::add::<4>(s, masks, piece, sums),
-                5 => x86::add::<5>(s, masks, piece, sums),
-                6 => x86::add::<6>(s, masks, piece, sums),
-                7 => x86::add::<7>(s, masks, piece, sums),
-                _ => x86::add::<VECTORS>(s, masks, piece, sums),
+                1 => x86::add::<1>(s, masks, pass, piece, sums),
+                2 => x86::add::<2>(s, masks, pass, piece, sums),
+                3 => x86::add::<3>(s, masks, pass, piece, sums),
+                4 => x86::add::<4>(s, masks, pass, piece, sums),
+                5 => x86::add::<5>(s, masks, pass, piece, sums),
+                6 => x86::add::<6>(s, masks, pass, piece, sums),
+                7 => x86::add::<7>(s, masks, pass, piece, sums),
+                _ => x86::add::<VECTORS>(s, masks, pass, piece, sums),
             }
         }
         return;
     }
-    plain::add(s, masks, piece, sums);
+    plain::add(s, masks, pass, piece, sums);
 }
 
 /// The same in plain words: for other processors, and what the vectors are compared with.
 mod plain {
     use ndarray::ArrayView2;
 
-    use super::{Line, Mask, Piece, VECTORS};
+    use super::{Line, Mask, Pass, Piece, VECTORS};
     use crate::math::panels::LANES;
 
     pub fn look(s: ArrayView2<f32>, masks: &mut [Mask]) {
@@ -136,13 +156,13 @@ mod plain {
         }
     }
 
-    pub fn add(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: &mut [Line]) {
+    pub fn add(s: ArrayView2<f32>, masks: &[Mask], pass: Pass, piece: &Piece, sums: &mut [Line]) {
         for (i, (row, sums)) in s.rows().into_iter().zip(sums.chunks_mut(VECTORS)).enumerate() {
             if piece.first {
                 sums.fill(Line([0.0; LANES]));
             }
             // What the row has in common with the one it passes with comes first.
-            let other = if masks.len() % 2 == 1 && i + 1 == masks.len() { 0 } else { masks[i ^ 1] };
+            let other = if pass == Pass::Twos { masks.get(i ^ 1).copied().unwrap_or(0) } else { 0 };
             for mask in [masks[i] & other, masks[i] & !other] {
                 for (j, &factor) in row.iter().enumerate().filter(|(j, _)| mask >> j & 1 == 1) {
                     for (sums, line) in sums.iter_mut().zip(&piece.lines[j * VECTORS..]).take(piece.vectors) {
@@ -162,7 +182,7 @@ mod x86 {
 
     use ndarray::ArrayView2;
 
-    use super::{Line, Mask, Piece, VECTORS};
+    use super::{Line, Mask, Pass, Piece, VECTORS};
     use crate::math::panels::LANES;
 
     /// The masks of rows that are contiguous.
@@ -225,14 +245,14 @@ mod x86 {
         _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(values, _mm512_setzero_ps())
     }
 
-    /// Adds to V vectors of sums for every row of S, two rows at a time.
+    /// Adds to V vectors of sums for every row of S.
     ///
     /// # Safety
     ///
     /// There is a mask for every row of S, whose bits stand for its columns. V lines can be read from each of as many rows of
     /// the piece, and read and written in as many rows of the sums as S has; all rows are [`VECTORS`] lines apart.
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn add<const V: usize>(s: ArrayView2<f32>, masks: &[Mask], piece: &Piece, sums: *mut Line) {
+    pub unsafe fn add<const V: usize>(s: ArrayView2<f32>, masks: &[Mask], pass: Pass, piece: &Piece, sums: *mut Line) {
         let &[down, across] = s.strides() else { unreachable!("a matrix has two strides") };
         let (lines, zero) = (piece.lines.as_ptr(), [_mm512_setzero_ps(); V]);
         // SAFETY: the caller's promise: `at` is asked for rows that the sums have, and bits stand for columns of S and rows
@@ -242,11 +262,13 @@ mod x86 {
             let of = |row: usize| std::array::from_fn(|v| _mm512_load_ps(at(row, v)));
             let mut row = 0;
             while row < masks.len() {
-                let two = row + 1 < masks.len();
+                let two = pass == Pass::Twos && row + 1 < masks.len();
                 let (first, second) = (masks[row], if two { masks[row + 1] } else { 0 });
                 let factors = s.as_ptr().offset(row as isize * down);
                 piece.fetch_next(row);
-                piece.fetch_next(row + 1);
+                if two {
+                    piece.fetch_next(row + 1);
+                }
                 let (mut a, mut b): ([__m512; V], [__m512; V]) = (zero, zero);
                 if !piece.first {
                     a = of(row);
@@ -287,7 +309,7 @@ mod x86 {
                         _mm512_store_ps(at(row + 1, v), b[v]);
                     }
                 }
-                row += 2;
+                row += if two { 2 } else { 1 };
             }
         }
     }
@@ -296,16 +318,17 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::dense::multiply as by_tiles;
     use crate::math::panels::trial::{piece, random, whole};
     use crate::math::panels::{LANES, numbers};
     use ndarray::{Array2, ArrayViewMut2};
 
-    fn product(s: ArrayView2<f32>, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
+    fn product(s: ArrayView2<f32>, pass: Pass, q: ArrayView2<f32>) -> (f64, Array2<f32>) {
         let mut nonzeros = Nonzeros::default();
         let mut found = Array2::from_elem((s.nrows(), q.ncols()), f32::NAN);
         let mut multiply = |s, q, mut found: ArrayViewMut2<f32>| {
             let share = nonzeros.take(s);
-            whole!(nonzeros.multiply(s, q), found);
+            whole!(nonzeros.multiply(s, pass, q), found);
             share
         };
         // Room is used again, so what is left of a larger product must not show.
@@ -331,7 +354,7 @@ mod tests {
             let (s, q) = (random(m, depth, share), random(depth, n, 1.0));
             let turned = |a: &Array2<f32>| a.t().as_standard_layout().into_owned();
             let (st, qt) = (turned(&s), turned(&q));
-            let (found_share, found) = threads::with_count(1, || product(s.view(), q.view()));
+            let (found_share, found) = threads::with_count(1, || product(s.view(), Pass::Twos, q.view()));
             let nonzero = s.iter().filter(|&&v| v != 0.0).count() as f64;
             assert!((found_share - nonzero / s.len().max(1) as f64).abs() < 1e-9, "{found_share}");
             for ((i, j), &found) in found.indexed_iter() {
@@ -339,8 +362,11 @@ mod tests {
                 assert!((f64::from(found) - want).abs() < 1e-4, "{m} {n} {depth}: {i} {j}: {found} {want}");
             }
             for (s, q) in [(s.view(), qt.t()), (st.t(), q.view()), (st.t(), qt.t())] {
-                assert_eq!(threads::with_count(3, || product(s, q)).1, found, "{m} {n} {depth}");
+                assert_eq!(threads::with_count(3, || product(s, Pass::Twos, q)).1, found, "{m} {n} {depth}");
             }
+            let mut tiles = Array2::zeros(found.dim());
+            whole!(by_tiles(s.view(), q.view()), tiles);
+            assert_eq!(product(s.view(), Pass::Alone, q.view()).1, tiles, "{m} {n} {depth}");
         }
     }
 
@@ -350,20 +376,20 @@ mod tests {
             let (s, q) = (random(rows, depth, 0.4), random(depth, vectors * LANES, 1.0));
             let turned = s.t().as_standard_layout().into_owned();
             let lines = piece(q.view());
-            for first in [false, true] {
+            for (first, pass) in [(false, Pass::Twos), (true, Pass::Twos), (true, Pass::Alone)] {
                 let mut piece = Piece::of(&lines, vectors);
                 piece.first = first;
                 let mut want = vec![0; rows];
                 plain::look(s.view(), &mut want);
                 let start = || vec![Line([0.5; LANES]); rows * VECTORS];
                 let mut wanted = start();
-                plain::add(s.view(), &want, &piece, &mut wanted);
+                plain::add(s.view(), &want, pass, &piece, &mut wanted);
                 for s in [s.view(), turned.t()] {
                     let mut masks = vec![!0; rows];
                     look(s, &mut masks);
                     assert_eq!(masks, want);
                     let mut found = start();
-                    add(s, &masks, &piece, &mut found);
+                    add(s, &masks, pass, &piece, &mut found);
                     let width = vectors * LANES;
                     assert_eq!(
                         numbers(&found).slice(s![.., ..width]),
@@ -380,14 +406,14 @@ mod tests {
     fn bits_beyond_the_piece_are_refused() {
         let lines = vec![Line([0.0; LANES]); 2 * VECTORS];
         let sums = &mut vec![Line([0.0; LANES]); VECTORS];
-        add(Array2::zeros((1, 2)).view(), &[0b100], &Piece::of(&lines, VECTORS), sums);
+        add(Array2::zeros((1, 2)).view(), &[0b100], Pass::Twos, &Piece::of(&lines, VECTORS), sums);
     }
 
     #[test]
     fn what_is_not_a_number_is_not_skipped() {
         let mut s = random(3, 60, 0.5);
         s[[1, 50]] = f32::NAN;
-        let (_, found) = product(s.view(), random(60, 4, 1.0).view());
+        let (_, found) = product(s.view(), Pass::Twos, random(60, 4, 1.0).view());
         assert!(found.row(1).iter().all(|v| v.is_nan()) && found.row(2).iter().all(|v| v.is_finite()));
     }
 }

@@ -1,21 +1,24 @@
 //! The stacked autoencoder as a function: rows to codes, codes to rows.
 //!
 //! Level 0 is the input, level L the code. `encode` goes up, `h_l = s(W_l h_{l-1} + b_l)`; `decode` comes down,
-//! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks of one to [`MOST`] times [`BLOCK`] (the last is padded), for
-//! which a product sums in the same order: every row meets the same sequence of operations whatever block it is in, and
-//! codes do not depend on how rows are cut up.
+//! `h_{l-1} = s(V_l^T h_l + c_l)`. Rows are worked on in blocks, for which a product sums in the same order: every row meets the same
+//! sequence of operations whatever block it is in, and codes do not depend on how rows are cut up.
+//!
+//! Products go by panels (math/panels.rs) where those are fast, and skip the zeros that rectified units leave. Elsewhere they are
+//! general ones, for which blocks are padded to a multiple of [`BLOCK`].
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::math::{gemm, threads};
+use crate::math::sparse::{Nonzeros, Pass};
+use crate::math::{dense, gemm, panels, threads};
 use crate::net::{Activation, Layer};
 use crate::{Error, Result};
 
-/// The unit of blocks of rows: four tiles of the matrix product; a single row costs as much as this many.
+/// The unit of blocks of rows: four tiles of the general product, where a single row costs as much as this many.
 const BLOCK: usize = 192;
 
 /// The largest block in these units: every block packs all weights anew, which many rows share.
@@ -172,66 +175,111 @@ impl Autoencoder {
     /// Codes of rows.
     pub fn encode(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("rows", x.ncols(), self.architecture.input)?;
-        Ok(self.by_blocks(x, self.architecture.width(self.layers.len()), |block| self.up(block)))
+        Ok(by_blocks(x, self.architecture.width(self.layers.len()), |x, codes| self.up(x, codes)))
     }
 
     /// Rows of codes.
     pub fn decode(&self, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("codes", codes.ncols(), self.architecture.width(self.layers.len()))?;
-        Ok(self.by_blocks(codes, self.architecture.input, |block| self.down(block)))
+        Ok(by_blocks(codes, self.architecture.input, |codes, out| self.down(codes, out)))
     }
 
     /// Rows, encoded and decoded again; the codes are not kept.
     pub fn reconstruct(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("rows", x.ncols(), self.architecture.input)?;
-        Ok(self.by_blocks(x, self.architecture.input, |block| self.down(self.up(block))))
+        let width = self.architecture.width(self.layers.len());
+        Ok(by_blocks(x, self.architecture.input, |x, out| {
+            let mut codes = Array2::zeros((x.nrows(), width));
+            self.up(x, codes.view_mut());
+            self.down(codes.view(), out);
+        }))
     }
 
-    fn up(&self, mut h: Array2<f32>) -> Array2<f32> {
-        for (l, layer) in self.layers.iter().enumerate() {
-            h = propagate(h.view(), layer.weights.t(), &layer.bias, self.architecture.activation(l + 1));
-        }
-        h
+    fn up(&self, x: ArrayView2<f32>, codes: ArrayViewMut2<f32>) {
+        let layers = self.layers.iter().enumerate();
+        let layers = layers.map(|(l, layer)| (layer.weights.t(), &layer.bias, self.architecture.activation(l + 1)));
+        through(layers, x, codes);
     }
 
-    fn down(&self, mut h: Array2<f32>) -> Array2<f32> {
-        for (l, layer) in self.layers.iter().enumerate().rev() {
-            h = propagate(h.view(), layer.back(), &layer.decoder_bias, self.architecture.activation(l));
-        }
-        h
-    }
-
-    /// Applies `f` to blocks of rows, each block on one thread.
-    fn by_blocks(
-        &self,
-        x: ArrayView2<f32>,
-        width: usize,
-        f: impl Fn(Array2<f32>) -> Array2<f32> + Sync,
-    ) -> Array2<f32> {
-        let mut out = Array2::zeros((x.nrows(), width));
-        let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, MOST);
-        threads::run(|| {
-            out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows)).for_each(
-                |(mut out, x): (ArrayViewMut2<f32>, _)| {
-                    let mut block = Array2::zeros((x.nrows().next_multiple_of(BLOCK), x.ncols()));
-                    block.slice_mut(s![..x.nrows(), ..]).assign(&x);
-                    out.assign(&f(block).slice(s![..x.nrows(), ..]));
-                },
-            );
-        });
-        out
+    fn down(&self, codes: ArrayView2<f32>, out: ArrayViewMut2<f32>) {
+        let layers = self.layers.iter().enumerate().rev();
+        let layers = layers.map(|(l, layer)| (layer.back(), &layer.decoder_bias, self.architecture.activation(l)));
+        through(layers, codes, out);
     }
 }
 
-/// `s(x w + bias)` for a block of rows.
-fn propagate(x: ArrayView2<f32>, w: ArrayView2<f32>, bias: &Array1<f32>, activation: Activation) -> Array2<f32> {
-    let mut z = Array2::zeros((x.nrows(), w.ncols()));
-    gemm::sequential(1.0, x, w, 0.0, z.view_mut());
-    for mut row in z.rows_mut() {
-        row += bias;
-        activation.apply(row.as_slice_mut().expect("made in standard layout"), 0.0);
+/// Applies `f` to blocks of rows and of what they become.
+fn by_blocks(x: ArrayView2<f32>, width: usize, f: impl Fn(ArrayView2<f32>, ArrayViewMut2<f32>) + Sync) -> Array2<f32> {
+    let mut out = Array2::zeros((x.nrows(), width));
+    let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, MOST);
+    let work = |(mut out, x): (ArrayViewMut2<f32>, ArrayView2<f32>)| {
+        if panels::available() {
+            return f(x, out);
+        }
+        let padded = x.nrows().next_multiple_of(BLOCK);
+        let mut block = Array2::zeros((padded, x.ncols()));
+        block.slice_mut(s![..x.nrows(), ..]).assign(&x);
+        let mut found = Array2::zeros((padded, width));
+        f(block.view(), found.view_mut());
+        out.assign(&found.slice(s![..x.nrows(), ..]));
+    };
+    threads::run(|| {
+        out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows)).for_each(work);
+    });
+    out
+}
+
+/// Rows through layers, each with its weights (in x out), bias and activation; the last one writes to `out`.
+fn through<'a>(
+    layers: impl ExactSizeIterator<Item = (ArrayView2<'a, f32>, &'a Array1<f32>, Activation)>,
+    x: ArrayView2<f32>,
+    mut out: ArrayViewMut2<f32>,
+) {
+    let (mut h, mut nonzeros) = (x.to_owned(), Nonzeros::default());
+    let last = layers.len().saturating_sub(1);
+    for (l, (w, bias, activation)) in layers.enumerate() {
+        if l == last {
+            return propagate(h.view(), w, bias, activation, &mut nonzeros, out.view_mut());
+        }
+        let mut z = Array2::zeros((h.nrows(), w.ncols()));
+        propagate(h.view(), w, bias, activation, &mut nonzeros, z.view_mut());
+        h = z;
     }
-    z
+    out.assign(&h);
+}
+
+/// `z = s(x w + bias)` for a block of rows, with room to note what is not zero.
+fn propagate(
+    x: ArrayView2<f32>,
+    w: ArrayView2<f32>,
+    bias: &Array1<f32>,
+    activation: Activation,
+    nonzeros: &mut Nonzeros,
+    mut z: ArrayViewMut2<f32>,
+) {
+    let finish = |mut row: ArrayViewMut1<f32>, bias: ArrayView1<f32>| {
+        row += &bias;
+        activation.apply(row.as_slice_mut().expect("rows are contiguous"), 0.0);
+    };
+    if !panels::available() {
+        gemm::sequential(1.0, x, w, 0.0, z.view_mut());
+        return z.rows_mut().into_iter().for_each(|row| finish(row, bias.view()));
+    }
+    let of_panels = z.axis_chunks_iter_mut(Axis(1), panels::WIDTH).into_par_iter();
+    let of_panels = of_panels.zip(bias.axis_chunks_iter(Axis(0), panels::WIDTH));
+    let finish = |(z, bias): &mut (ArrayViewMut2<f32>, ArrayView1<f32>), rows: Range<usize>, block: ArrayView2<f32>| {
+        let width = z.ncols();
+        for (mut z, found) in z.slice_mut(s![rows, ..]).rows_mut().into_iter().zip(block.rows()) {
+            z.assign(&found.slice(s![..width]));
+            finish(z, *bias);
+        }
+    };
+    // Rows pass alone: what a row becomes must not depend on the ones beside it.
+    if nonzeros.take(x) <= Pass::Alone.densest() {
+        nonzeros.multiply(x, Pass::Alone, w, of_panels, finish);
+    } else {
+        dense::multiply(x, w, of_panels, finish);
+    }
 }
 
 fn check_width(what: &str, found: usize, expected: usize) -> Result<()> {

@@ -24,7 +24,7 @@ use super::adam::Adam;
 use super::loss::CodeLoss;
 use crate::kernel::Prior;
 use crate::math::elementwise::{self, AdamStep};
-use crate::math::sparse::{self, Nonzeros};
+use crate::math::sparse::{Nonzeros, Pass};
 use crate::math::turn::turn;
 use crate::math::{dense, gemm, panels, threads};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
@@ -221,9 +221,9 @@ impl Workspace {
                 let (down, up) = (self.down[l + 1].view(), self.up[l].view());
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
                 // Rows of the gradient by what is not zero above the weights, or its columns by what is not zero below.
-                if rectified_above && self.nonzeros.take(down) <= sparse::DENSEST {
+                if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
                     update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, down), up.t());
-                } else if rectified_below && self.nonzeros.take(up) <= sparse::DENSEST {
+                } else if rectified_below && self.nonzeros.take(up) <= Pass::Twos.densest() {
                     let of = of.map(|of| of.reversed_axes());
                     update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
                 } else {
@@ -374,7 +374,7 @@ impl Factor<'_> {
         finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
     ) {
         match self {
-            Factor::Nonzeros(found, s) => found.multiply(*s, q, of_panels, finish),
+            Factor::Nonzeros(found, s) => found.multiply(*s, Pass::Twos, q, of_panels, finish),
             Factor::Dense(s) => dense::multiply(*s, q, of_panels, finish),
         }
     }
@@ -440,7 +440,7 @@ fn product(
         return general(w, input, output, finish);
     }
     let input = input.slice_move(s![.., ..batch]).reversed_axes();
-    let found = nonzeros.and_then(|room| (room.take(input) <= sparse::DENSEST).then_some(&*room));
+    let found = nonzeros.and_then(|room| (room.take(input) <= Pass::Twos.densest()).then_some(&*room));
     let factor = found.map_or(Factor::Dense(input), |found| Factor::Nonzeros(found, input));
     let of_panels = output.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter().enumerate();
     factor.multiply(w.t(), of_panels, |(panel, output), rows, block| {
