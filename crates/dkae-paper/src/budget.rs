@@ -13,7 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use dkae::Error;
-use dkae::kernel::{KernelSpec, Pck};
+use dkae::kernel::{Floor, KernelSpec, Pck};
 use dkae::net::Init;
 use dkae::recipe::Recipe;
 use dkae::train::{Length, Trainer};
@@ -126,6 +126,11 @@ pub struct Plan {
     pub components: usize,
     /// Landmarks of ISOMAP.
     pub landmarks: usize,
+    /// Neighbours in its graph that `visualise` tries; the first are the usual ones.
+    pub neighbours: Vec<usize>,
+    /// Priors that `visualise` tries for its map, beside the paper's: mixtures on more rows, and with larger variances, which
+    /// make them softer.
+    pub map_priors: Vec<Pck>,
     /// Components kept in `denoise`.
     pub kept: usize,
 }
@@ -165,6 +170,8 @@ impl Plan {
             finalists: 3,
             components: 256,
             landmarks: 2000,
+            neighbours: vec![5, 10, 20, 40],
+            map_priors: map_priors(&[(200, 0.1), (200, 0.3), (1000, 0.01), (1000, 0.1), (1000, 0.3), (1000, 1.0)], 10),
             kept: 32,
         };
         match budget {
@@ -210,6 +217,11 @@ impl Plan {
                 finalists: 2,
                 components: 64,
                 landmarks: 200,
+                neighbours: vec![5, 10],
+                map_priors: map_priors(&[(200, 0.1), (400, 0.1)], 3)
+                    .into_iter()
+                    .map(|prior| Pck { max_components: 10, ..prior })
+                    .collect(),
                 kept: 16,
                 ..standard
             },
@@ -291,6 +303,12 @@ impl Plan {
         let train = Trainer { pretrain: train.pretrain.map(short), steps: short(train.steps), ..train.clone() };
         Recipe { train, ..recipe.clone() }
     }
+}
+
+/// Priors with these numbers of rows and variance floors, and so many starts.
+fn map_priors(settings: &[(usize, f64)], restarts: usize) -> Vec<Pck> {
+    let one = |&(subset, floor)| Pck { subset, restarts, floor: Floor::Absolute(floor), ..Pck::default() };
+    settings.iter().map(one).collect()
 }
 
 /// The number that was written down: 0.1, not the 0.10000000149 that f32 makes of it.
