@@ -55,6 +55,15 @@ dispatched! {
 }
 
 dispatched! {
+    /// `z = a + b`.
+    pub fn sum(z: &mut [f32], a: &[f32], b: &[f32]) {
+        for ((z, a), b) in z.iter_mut().zip(a).zip(b) {
+            *z = a + b;
+        }
+    }
+}
+
+dispatched! {
     /// `z = 1 / (1 + e^-(z + bias))`.
     pub fn add_sigmoid(z: &mut [f32], bias: f32) {
         for z in z {

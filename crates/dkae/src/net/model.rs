@@ -7,7 +7,8 @@
 
 use std::path::Path;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::store::{Reader, Writer};
@@ -18,6 +19,7 @@ use crate::data::prepare::Preparation;
 use crate::data::scale::{Scale, Scaler};
 use crate::data::svd::TruncatedSvd;
 use crate::data::tfidf::TfIdf;
+use crate::math::threads;
 use crate::{Embed, Error, Invert, Result};
 
 /// The version of the file's layout; a file with a larger one is refused.
@@ -278,11 +280,16 @@ impl Model {
 /// A row with a missing or infinite value has no code and no reconstruction: NaN, rather than the numbers that a rectifier
 /// makes of it.
 fn mark_missing(input: ArrayView2<f32>, output: &mut Array2<f32>) {
-    for (input, mut output) in input.rows().into_iter().zip(output.rows_mut()) {
-        if !input.iter().all(|v| v.is_finite()) {
+    let mark = |(input, mut output): (ArrayView1<f32>, ArrayViewMut1<f32>)| {
+        // All of them, without a way out in between: that goes by vectors.
+        if !input.fold(true, |all, v| all & v.is_finite()) {
             output.fill(f32::NAN);
         }
-    }
+    };
+    threads::run(|| {
+        let rows = input.axis_iter(Axis(0)).into_par_iter().zip(output.axis_iter_mut(Axis(0)));
+        rows.with_min_len(64).for_each(mark);
+    });
 }
 
 impl Embed for Model {

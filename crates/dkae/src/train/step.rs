@@ -205,8 +205,8 @@ impl Workspace {
     /// After [`backpropagate`](Workspace::backpropagate) over `levels`, one step of `adam`, whose moments are those of these
     /// levels alone.
     ///
-    /// Where products by panels are fast, the gradient goes to Adam in blocks that are still in cache, some rows of some columns at a
-    /// time, and is never in memory. Else it is computed as a whole first.
+    /// Where products by panels are fast, the gradient goes to Adam panel by panel, or some rows of a panel at a time, and is never
+    /// there as a whole. Else it is computed first.
     pub fn descend(&mut self, net: &mut Autoencoder, levels: Range<usize>, adam: &mut Adam, rate: f64, decay: f64) {
         if !net.architecture().tied || !panels::available() {
             self.weight_gradients(net, levels.clone());
@@ -220,12 +220,13 @@ impl Workspace {
                 let (layer, mean, square) = (&mut net.layers_mut()[l], &mut adam.mean[i], &mut adam.square[i]);
                 let (down, up) = (self.down[l + 1].view(), self.up[l].view());
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
-                // Rows of the gradient by what is not zero above the weights, or its columns by what is not zero below.
-                if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, down), up.t());
-                } else if rectified_below && self.nonzeros.take(up) <= Pass::Twos.densest() {
+                // Columns of the gradient by what is not zero below the weights, or its rows by what is not zero above. The former
+                // if possible: a panel is whole rows of weights then.
+                if rectified_below && self.nonzeros.take(up) <= Pass::Twos.densest() {
                     let of = of.map(|of| of.reversed_axes());
                     update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
+                } else if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, down), up.t());
                 } else {
                     update_by_panels(&step, of, Factor::Dense(down), up.t());
                 }
@@ -381,7 +382,8 @@ impl Factor<'_> {
 }
 
 /// Adam on weights and their two moments with the gradient `S Q`, by panels of its columns. Rows or columns of the weights are
-/// contiguous.
+/// contiguous. With contiguous columns a panel is one piece of memory, and waits until its gradient is whole: Adam goes through
+/// it twice as fast as through many short rows.
 fn update_by_panels(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: Factor, q: ArrayView2<f32>) {
     let (across, width) = (Axis(1), panels::WIDTH);
     let [mut w, mut m, mut v] = of;
@@ -392,16 +394,19 @@ fn update_by_panels(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: Factor, q: 
         .zip(v.axis_chunks_iter_mut(across, width));
     s.multiply(q, of_panels, |((w, m), v), rows, gradient| {
         let gradient = gradient.slice(s![.., ..w.ncols()]);
-        let [w, m, v] = [w, m, v].map(|of| of.slice_mut(s![rows.clone(), ..]));
         if w.ncols() <= 1 || w.strides()[1] == 1 {
+            let [w, m, v] = [w, m, v].map(|of| of.slice_mut(s![rows.clone(), ..]));
             return update_rows(step, [w, m, v], gradient);
         }
         let mut room = GRADIENT.take();
-        room.resize(gradient.len(), 0.0);
-        let (rows, columns) = gradient.dim();
-        let mut turned = ArrayViewMut2::from_shape((columns, rows), &mut room[..]).expect("as large as it says");
-        turn(gradient, turned.view_mut());
-        update_rows(step, [w, m, v].map(|of| of.reversed_axes()), turned.view());
+        room.resize(w.len(), 0.0);
+        let mut turned = ArrayViewMut2::from_shape((w.ncols(), w.nrows()), &mut room[..]).expect("as large as it says");
+        turn(gradient, turned.slice_mut(s![.., rows.clone()]));
+        if rows.end == w.nrows() {
+            let [w, m, v] = [w, m, v].map(|of| of.view_mut().reversed_axes());
+            let [w, m, v] = [w, m, v].map(|of| of.into_slice().expect("weights are contiguous"));
+            elementwise::adam(step, w, &room, m, v);
+        }
         GRADIENT.set(room);
     });
 }
