@@ -286,7 +286,7 @@ fn propagate(
     }
 }
 
-fn contiguous(row: ArrayViewMut1<f32>) -> &mut [f32] {
+fn contiguous(row: ArrayViewMut1<'_, f32>) -> &mut [f32] {
     row.into_slice().expect("rows are contiguous")
 }
 

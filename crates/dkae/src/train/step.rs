@@ -33,6 +33,9 @@ use crate::{Error, Result};
 /// Features whose squared errors are summed as one, so that the sum is the same for any number of threads.
 const PIECE: usize = 128;
 
+/// The widest level whose gradients wait for a whole panel: 8 MB for each thread.
+const WIDEST: usize = 16_384;
+
 thread_local! {
     // Taken out while in use: a thread that waits may be given another block meanwhile.
     static GRADIENT: std::cell::Cell<Vec<f32>> = const { std::cell::Cell::new(Vec::new()) };
@@ -221,8 +224,9 @@ impl Workspace {
                 let (down, up) = (self.down[l + 1].view(), self.up[l].view());
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
                 // Columns of the gradient by what is not zero below the weights, or its rows by what is not zero above. The former
-                // if possible: a panel is whole rows of weights then.
-                if rectified_below && self.nonzeros.take(up) <= Pass::Twos.densest() {
+                // if possible: a panel is whole rows of weights then, of which each thread needs room for one.
+                let room = up.nrows() <= WIDEST;
+                if rectified_below && room && self.nonzeros.take(up) <= Pass::Twos.densest() {
                     let of = of.map(|of| of.reversed_axes());
                     update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
                 } else if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
