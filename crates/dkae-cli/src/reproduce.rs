@@ -26,7 +26,7 @@ Experiments:
   ideal            distance of three kernels to the ideal one
   kpca             the prior by kernel PCA and by dkAE
   classify         support vector machines on rows and on codes, four data sets
-  visualise        five maps in two dimensions
+  visualise        maps in two dimensions by six methods
   denoise          noisy fives and sixes, cleaned
   walk             walks between centroids of codes
 

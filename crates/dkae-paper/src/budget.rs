@@ -171,7 +171,7 @@ impl Plan {
             components: 256,
             landmarks: 2000,
             neighbours: vec![5, 10, 20, 40],
-            map_priors: map_priors(&[(200, 0.1), (200, 0.3), (1000, 0.01), (1000, 0.1), (1000, 0.3), (1000, 1.0)], 10),
+            map_priors: softer(&[(200, 0.1), (200, 0.3), (1000, 0.01), (1000, 0.1), (1000, 0.3), (1000, 1.0)], 10),
             kept: 32,
         };
         match budget {
@@ -218,7 +218,7 @@ impl Plan {
                 components: 64,
                 landmarks: 200,
                 neighbours: vec![5, 10],
-                map_priors: map_priors(&[(200, 0.1), (400, 0.1)], 3)
+                map_priors: softer(&[(200, 0.1), (400, 0.1)], 3)
                     .into_iter()
                     .map(|prior| Pck { max_components: 10, ..prior })
                     .collect(),
@@ -306,7 +306,7 @@ impl Plan {
 }
 
 /// Priors with these numbers of rows and variance floors, and so many starts.
-fn map_priors(settings: &[(usize, f64)], restarts: usize) -> Vec<Pck> {
+fn softer(settings: &[(usize, f64)], restarts: usize) -> Vec<Pck> {
     let one = |&(subset, floor)| Pck { subset, restarts, floor: Floor::Absolute(floor), ..Pck::default() };
     settings.iter().map(one).collect()
 }

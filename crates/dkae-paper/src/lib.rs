@@ -98,7 +98,7 @@ impl Experiment {
             Experiment::Ideal => "The ideal kernel, the prior, and the kernels of plain and of aligned codes",
             Experiment::Kpca => "Distance to the prior of kernel PCA against its components, and of dkAE",
             Experiment::Classify => "Accuracy of support vector machines on rows and on codes",
-            Experiment::Visualise => "Test digits in two dimensions by five methods",
+            Experiment::Visualise => "Test digits in two dimensions by six methods",
             Experiment::Denoise => "Noisy digits, cleaned by several methods",
             Experiment::Walk => "Walks between centroids of codes, decoded",
         }

@@ -61,7 +61,7 @@ pub struct Results {
     /// The same for each method and seed.
     pub by_seed: Vec<Vec<f64>>,
     /// How what is no network was set, and what was chosen, for each seed.
-    pub settings: Vec<Settings>,
+    pub setup: Vec<Setup>,
     /// Test rows on each map.
     #[serde(skip)]
     pub maps: Vec<Array2<f32>>,
@@ -73,7 +73,7 @@ pub struct Results {
 
 /// How what is no network was set, and what was chosen.
 #[derive(Clone, Debug, Serialize)]
-pub struct Settings {
+pub struct Setup {
     /// The width of KECA's kernel, as a part of the median distance.
     pub keca_width: f64,
     /// Its components, on which PCA follows.
@@ -114,8 +114,13 @@ fn with_prior(plan: &Plan, seed: u64, prior: &Pck) -> Recipe {
     Recipe { kernel: KernelSpec::Pck(prior.clone()), ..plan.recipe(Set::Mnist, seed) }
 }
 
+/// The priors to choose from, the paper's first.
+fn candidates(plan: &Plan) -> Vec<Pck> {
+    [&plan.pck].into_iter().chain(&plan.map_priors).cloned().collect()
+}
+
 /// What tells the priors that are tried from each other.
-fn in_short(prior: &Pck) -> String {
+fn short_name(prior: &Pck) -> String {
     let floor = match prior.floor {
         Floor::Absolute(variance) => variance.to_string(),
         Floor::Relative(share) => format!("{share} of the variance"),
@@ -128,9 +133,9 @@ fn seeds(plan: &Plan, first: u64) -> Range<u64> {
     first..first + plan.seeds
 }
 
-/// The trainings it stands on; the prior of the last of each seed is not known before, but any of them takes as long.
+/// The trainings it stands on; the prior of the last of each seed is not known before, but all take about as long.
 pub fn jobs(plan: &Plan, first: u64) -> Vec<Job> {
-    let chosen = |seed| plan.map_priors.first().map(|prior| with_prior(plan, seed, prior));
+    let chosen = |seed| plan.map_priors.last().map(|prior| with_prior(plan, seed, prior));
     let all = seeds(plan, first).flat_map(|seed| recipes(plan, seed).into_iter().chain(chosen(seed)));
     all.map(|recipe| Job { set: Set::Mnist, recipe }).collect()
 }
@@ -205,7 +210,7 @@ struct Shown {
     accuracies: Vec<f64>,
     /// Test rows on the maps that are drawn.
     maps: Vec<Array2<f32>>,
-    settings: Settings,
+    setup: Setup,
     labels: Vec<usize>,
     names: Vec<String>,
 }
@@ -225,20 +230,20 @@ fn shown(context: &Context, seed: u64) -> Result<Shown> {
     let [plain, masked, aligned] = recipes(plan, seed);
     let with = |prior: &Pck| with_prior(plan, seed, prior);
     let (mut kpcas, priors) =
-        try_all(&data, &plan.map_priors, in_short, |prior| of_prior(context, &data, &with(prior)))?;
+        try_all(&data, &candidates(plan), short_name, |prior| of_prior(context, &data, &with(prior)))?;
     let all: [Maps; METHODS.len()] = [
         two_components(context, map_of(&keca, keca.spectrum.scores(), &data)?)?,
         isomaps[0].clone(),
         of_codes(context, &data, &plain)?,
         of_codes(context, &data, &masked)?,
         of_codes(context, &data, &aligned)?,
-        of_codes(context, &data, &with(&plan.map_priors[best(&priors)]))?,
-        of_prior(context, &data, &aligned)?,
+        of_codes(context, &data, &with(&candidates(plan)[best(&priors)]))?,
+        kpcas[0].clone(),
         kpcas.swap_remove(best(&priors)),
         isomaps.swap_remove(best(&neighbours)),
     ];
     let accuracies = all.iter().map(|maps| score(&data, maps, 2)).collect::<Result<_>>()?;
-    let settings = Settings {
+    let setup = Setup {
         keca_width: by_entropy.width,
         keca_components: by_entropy.components,
         keca_candidates: by_entropy.candidates,
@@ -251,29 +256,33 @@ fn shown(context: &Context, seed: u64) -> Result<Shown> {
     let asked = &data.labels()[2];
     let labels = asked.index.iter().map(|&l| l as usize).collect();
     let maps = all.into_iter().take(DRAWN).map(|[_, _, test]| test).collect();
-    Ok(Shown { accuracies, maps, settings, labels, names: asked.names.clone() })
+    Ok(Shown { accuracies, maps, setup, labels, names: asked.names.clone() })
 }
 
 /// Trains and measures.
 pub fn run(context: &Context) -> Result<Results> {
-    let Shown { accuracies: first, maps, settings, labels, names } = shown(context, context.seed)?;
+    let Shown { accuracies: first, maps, setup, labels, names } = shown(context, context.seed)?;
     let mut by_seed: Vec<Vec<f64>> = first.into_iter().map(|accuracy| vec![accuracy]).collect();
-    let mut settings = vec![settings];
+    let mut setup = vec![setup];
     for seed in seeds(&context.plan, context.seed).skip(1) {
         let more = shown(context, seed)?;
         by_seed.iter_mut().zip(more.accuracies).for_each(|(all, accuracy)| all.push(accuracy));
-        settings.push(more.settings);
+        setup.push(more.setup);
     }
     let means: Vec<f64> = by_seed.iter().filter_map(|all| Some(summary(all)?.value)).collect();
-    Ok(Results { accuracies: scored(&METHODS, &means), by_seed, settings, maps, labels, names })
+    Ok(Results { accuracies: scored(&METHODS, &means), by_seed, setup, maps, labels, names })
 }
 
 impl Results {
-    /// What was tried, with its scores on the validation rows of each seed.
-    fn validation(&self, of: impl Fn(&Settings) -> &[Tried]) -> String {
-        let seeds: Vec<&[Tried]> = self.settings.iter().map(of).collect();
+    /// What was tried, with its scores on the validation rows of each seed, the best of them in bold.
+    fn validation(&self, of: impl Fn(&Setup) -> &[Tried]) -> String {
+        let seeds: Vec<&[Tried]> = self.setup.iter().map(of).collect();
         let one = |(i, tried): (usize, &Tried)| {
-            let scores: Vec<String> = seeds.iter().map(|seed| format!("{:.1}", seed[i].validation)).collect();
+            let score = |seed: &&[Tried]| match best(seed) == i {
+                true => format!("**{:.1}**", seed[i].validation),
+                false => format!("{:.1}", seed[i].validation),
+            };
+            let scores: Vec<String> = seeds.iter().map(score).collect();
             format!("{}: {}", tried.name, scores.join(", "))
         };
         seeds[0].iter().enumerate().map(one).collect::<Vec<_>>().join("; ")
@@ -311,7 +320,7 @@ impl report::Results for Results {
             table.row([method.to_string(), format!("{value:.1} ± {spread:.1}"), printed(*paper, 1)]);
         }
         table.note(order(&ranked(&self.accuracies), true));
-        let first = &self.settings[0];
+        let first = &self.setup[0];
         table.note(format!(
             "Mean ± standard deviation of {} seeds. Maps are fitted on the training rows; test rows look for their nearest training \
              row on the map. ISOMAP has {} neighbours and {} landmarks. The figure shows {} of the {} test rows, first seed.",
@@ -326,9 +335,52 @@ impl report::Results for Results {
              anything is trained; kernel PCA itself under the paper's prior and under that one; and ISOMAP with its neighbours \
              chosen in the same way.",
         );
-        let priors = self.validation(|settings| &settings.priors);
-        let neighbours = self.validation(|settings| &settings.neighbours);
-        table.note(format!("Per cent of the validation rows, seed by seed. Priors by kernel PCA, PCK of {priors}. ISOMAP with {neighbours}."));
+        let priors = self.validation(|setup| &setup.priors);
+        let neighbours = self.validation(|setup| &setup.neighbours);
+        table.note(format!("Per cent of the validation rows, seed by seed, what was chosen in bold. Priors by kernel PCA, PCK of {priors}. ISOMAP with {neighbours}."));
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_best_is_chosen_and_shown_in_bold_for_each_seed() {
+        let tried = |scores: [f64; 3]| -> Vec<Tried> {
+            let one = |(name, validation): (&str, f64)| Tried { name: name.into(), validation };
+            ["a", "b", "c"].into_iter().zip(scores).map(one).collect()
+        };
+        assert_eq!((best(&tried([1.0, 3.0, 3.0])), best(&tried([2.0, 1.0, 0.0]))), (1, 0));
+        let setup = |scores| Setup {
+            keca_width: 0.15,
+            keca_components: 10,
+            keca_candidates: 64,
+            keca_exact: true,
+            isomap_neighbours: 5,
+            isomap_landmarks: 9,
+            priors: tried(scores),
+            neighbours: Vec::new(),
+        };
+        let results = Results {
+            accuracies: Vec::new(),
+            by_seed: Vec::new(),
+            setup: vec![setup([1.0, 3.0, 2.0]), setup([4.0, 3.5, 2.0])],
+            maps: Vec::new(),
+            labels: Vec::new(),
+            names: Vec::new(),
+        };
+        assert_eq!(results.validation(|setup| &setup.priors), "a: 1.0, **4.0**; b: **3.0**, 3.5; c: 2.0, 2.0");
+    }
+
+    #[test]
+    fn the_papers_prior_comes_first_and_no_other_is_the_same() {
+        for budget in crate::budget::Budget::ALL {
+            let plan = Plan::of(budget);
+            let all = candidates(&plan);
+            assert_eq!(all[0], plan.pck);
+            assert!((1..all.len()).all(|i| !all[..i].contains(&all[i])), "{budget}");
+        }
     }
 }

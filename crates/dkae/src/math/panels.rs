@@ -4,7 +4,8 @@
 //! rows, which are copied so that they lie in the first-level cache without gaps. A piece meets all rows of S, the batch, before
 //! the next one is copied; the sums of a panel stay in the second-level cache meanwhile, and go to the caller when they are
 //! done: bias and activation, or an optimiser's update, cost no pass over memory of their own. So weights are read once, from
-//! wherever they are, in either layout, and never packed as a whole.
+//! wherever they are, in either layout, and never packed as a whole; of more rows of S than a batch usually has, the
+//! panel is kept for the next 200 of them.
 //!
 //! The order in which a number of R is summed depends on S alone, so its bits do not depend on the number of threads. A panel
 //! is the work of one thread, so that 500 columns keep no more than four of them busy.
@@ -133,7 +134,7 @@ fn pack(q: ArrayView2<f32>, lines: &mut [Line]) {
 }
 
 /// `to = from`, whose rows are contiguous: by whole rows, which short ones gain from.
-pub(super) fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
+fn copy(from: ArrayView2<f32>, to: &mut ArrayViewMut2<f32>) {
     for (mut to, from) in to.rows_mut().into_iter().zip(from.rows()) {
         let (to, from) = (to.as_slice_mut(), from.to_slice());
         to.expect("rows are contiguous").copy_from_slice(from.expect("rows are contiguous"));

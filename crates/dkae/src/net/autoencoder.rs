@@ -139,6 +139,7 @@ impl Autoencoder {
                     && layer.decoder_weights.as_ref().map(|w| w.dim()) == (!architecture.tied).then_some(shape)
                     && (layer.bias.len(), layer.decoder_bias.len()) == shape
                     && layer.weights.is_standard_layout()
+                    && [&layer.bias, &layer.decoder_bias].iter().all(|bias| bias.is_standard_layout())
             });
         if !fits {
             return Err(Error::Data(format!("the layers do not have the shapes of {architecture}")));
@@ -238,8 +239,10 @@ fn through<'a>(
     x: ArrayView2<f32>,
     mut out: ArrayViewMut2<f32>,
 ) {
-    let (mut h, mut nonzeros) = (CowArray::from(x), Nonzeros::default());
-    let last = layers.len().saturating_sub(1);
+    // Rows that are not contiguous would be gathered anew for every panel of weights.
+    let mut h = if x.strides()[1] == 1 { CowArray::from(x) } else { x.as_standard_layout().into_owned().into() };
+    let mut nonzeros = Nonzeros::default();
+    let last = layers.len() - 1;
     for (l, (w, bias, activation)) in layers.enumerate() {
         if l == last {
             return propagate(h.view(), w, bias, activation, &mut nonzeros, out.view_mut());
@@ -248,7 +251,6 @@ fn through<'a>(
         propagate(h.view(), w, bias, activation, &mut nonzeros, z.view_mut());
         h = z.into();
     }
-    out.assign(&h);
 }
 
 /// `z = s(x w + bias)` for a block of rows, with room to note what is not zero.
@@ -277,7 +279,7 @@ fn propagate(
         }
     };
     // Rows pass alone: what a row becomes must not depend on the ones beside it. Codes have no zeros as a rule, which some of them
-    // show; a wrong guess changes no bit.
+    // show; a wrong guess changes no bit, since weights are finite.
     let densest = Pass::Alone.densest();
     if nonzeros.take(x.slice(s![..;SAMPLE, ..])) <= densest && nonzeros.take(x) <= densest {
         nonzeros.multiply(x, Pass::Alone, w, of_panels, finish);
@@ -367,6 +369,27 @@ mod tests {
         }
         assert_eq!(threads::with_count(3, || net.encode(x.view()).unwrap()), whole);
         assert_eq!(threads::with_count(17, || net.decode(whole.view()).unwrap()), back);
+    }
+
+    #[test]
+    fn zeros_are_skipped_or_not_with_the_same_codes_for_every_layout() {
+        let architecture = Architecture { hidden: Activation::Relu, layers: vec![300, 9], ..net(true).architecture };
+        let net = Autoencoder::new(architecture, 6).unwrap();
+        // Most of the first rows is zero and nothing of the last; between them rows of one block differ in that.
+        let mut x = rows(500);
+        x.slice_mut(s![..300, ..11]).fill(0.0);
+        let codes = net.encode(x.view()).unwrap();
+        let back = net.decode(codes.view()).unwrap();
+        for i in [0, 150, 299, 300, 499] {
+            let row = s![i..i + 1, ..];
+            assert_eq!(net.encode(x.slice(row)).unwrap(), codes.slice(row), "row {i}");
+            assert_eq!(net.decode(codes.slice(row)).unwrap(), back.slice(row), "row {i}");
+        }
+        let turned = x.t().as_standard_layout().into_owned();
+        assert_eq!(net.encode(turned.t()).unwrap(), codes);
+        let reversed = net.encode(x.slice(s![..;-1, ..])).unwrap();
+        assert_eq!(reversed.slice(s![..;-1, ..]), codes);
+        assert_eq!(net.encode(Array2::zeros((0, 13)).view()).unwrap().dim(), (0, 9));
     }
 
     #[test]

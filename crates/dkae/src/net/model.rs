@@ -414,6 +414,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_with_a_missing_or_infinite_value_have_no_code_and_the_others_keep_theirs() {
+        let model = model(true, 1);
+        let mut x = Array2::from_shape_fn((300, 4), |(i, j)| ((i * 4 + j) as f32).sin());
+        let codes = model.encode(x.view()).unwrap();
+        (x[[0, 3]], x[[130, 0]], x[[299, 2]]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
+        for (i, (found, want)) in model.encode(x.view()).unwrap().rows().into_iter().zip(codes.rows()).enumerate() {
+            match i {
+                0 | 130 | 299 => assert!(found.iter().all(|v| v.is_nan()), "row {i}"),
+                _ => assert_eq!(found, want, "row {i}"),
+            }
+        }
+    }
+
+    #[test]
     fn a_newer_format_is_refused_with_a_clear_message() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new.dkae");

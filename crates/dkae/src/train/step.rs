@@ -34,7 +34,7 @@ use crate::{Error, Result};
 const PIECE: usize = 128;
 
 /// The widest level whose gradients wait for a whole panel: 8 MB for each thread.
-const WIDEST: usize = 16_384;
+const WIDEST_WAITING: usize = 16_384;
 
 thread_local! {
     // Taken out while in use: a thread that waits may be given another block meanwhile.
@@ -224,9 +224,9 @@ impl Workspace {
                 let (down, up) = (self.down[l + 1].view(), self.up[l].view());
                 let of = [&mut layer.weights, &mut mean.weights, &mut square.weights].map(|of| of.view_mut());
                 // Columns of the gradient by what is not zero below the weights, or its rows by what is not zero above. The former
-                // if possible: a panel is whole rows of weights then, of which each thread needs room for one.
-                let room = up.nrows() <= WIDEST;
-                if rectified_below && room && self.nonzeros.take(up) <= Pass::Twos.densest() {
+                // if possible: a panel is whole rows of weights then, of whose gradients each thread needs room
+                // for one.
+                if rectified_below && up.nrows() <= WIDEST_WAITING && self.nonzeros.take(up) <= Pass::Twos.densest() {
                     let of = of.map(|of| of.reversed_axes());
                     update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
                 } else if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
@@ -395,23 +395,26 @@ fn update_by_panels(step: &AdamStep, of: [ArrayViewMut2<f32>; 3], s: Factor, q: 
         .axis_chunks_iter_mut(across, width)
         .into_par_iter()
         .zip(m.axis_chunks_iter_mut(across, width))
-        .zip(v.axis_chunks_iter_mut(across, width));
-    s.multiply(q, of_panels, |((w, m), v), rows, gradient| {
+        .zip(v.axis_chunks_iter_mut(across, width))
+        .map(|((w, m), v)| (w, m, v, Vec::new()));
+    s.multiply(q, of_panels, |(w, m, v, room), rows, gradient| {
         let gradient = gradient.slice(s![.., ..w.ncols()]);
         if w.ncols() <= 1 || w.strides()[1] == 1 {
             let [w, m, v] = [w, m, v].map(|of| of.slice_mut(s![rows.clone(), ..]));
             return update_rows(step, [w, m, v], gradient);
         }
-        let mut room = GRADIENT.take();
-        room.resize(w.len(), 0.0);
+        if rows.start == 0 {
+            *room = GRADIENT.take();
+            room.resize(w.len(), 0.0);
+        }
         let mut turned = ArrayViewMut2::from_shape((w.ncols(), w.nrows()), &mut room[..]).expect("as large as it says");
         turn(gradient, turned.slice_mut(s![.., rows.clone()]));
         if rows.end == w.nrows() {
             let [w, m, v] = [w, m, v].map(|of| of.view_mut().reversed_axes());
             let [w, m, v] = [w, m, v].map(|of| of.into_slice().expect("weights are contiguous"));
-            elementwise::adam(step, w, &room, m, v);
+            elementwise::adam(step, w, room, m, v);
+            GRADIENT.set(std::mem::take(room));
         }
-        GRADIENT.set(room);
     });
 }
 
