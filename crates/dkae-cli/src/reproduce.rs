@@ -130,8 +130,10 @@ pub fn run(flags: &Reproduce, screen: Screen) -> Result<(String, Value)> {
         let context = Context::new(plan, flags.seed, folder, Store::open(&cache).map_err(plain)?, &screen);
         let done = reproduce(&context, &out, experiments).map_err(|e| {
             let interrupted = matches!(e, dkae_paper::Error::Dkae(Error::Interrupted));
-            let saved =
-                format!("what has finished is kept in {}: the same command goes on from there", cache.display());
+            let saved = format!(
+                "stopped; what has finished is kept in {}: the same command goes on from there",
+                cache.display()
+            );
             if interrupted { plain(e).context(saved) } else { plain(e) }
         })?;
         for done in done {

@@ -298,7 +298,7 @@ impl report::Results for Results {
         };
         let drawn = self.maps.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
         let both = || self.accuracies.iter().zip(&self.by_seed);
-        let titles: Vec<String> = both().map(|(s, all)| format!("{}: 1-NN {:.1} %", s.method, all[0])).collect();
+        let titles: Vec<String> = both().map(|(s, all)| format!("{}: {:.1} %, first seed", s.method, all[0])).collect();
         let dot = |value| Dot { value, spread: 0.0 };
         let line =
             |(s, all): (&Scored, &Vec<f64>)| Line { name: s.method, values: vec![summary(all), s.paper.map(dot)] };
