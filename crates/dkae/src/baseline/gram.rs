@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
 
 use crate::Result;
-use crate::math::{gemm, threads};
+use crate::math::{dense, gemm, panels, threads};
 use crate::progress::Progress;
 
 /// Rows per block: a tile of 2 MB, which a core's own cache holds between its two uses; a multiple of 64, the rows of a
@@ -55,43 +55,56 @@ impl<'a> Gram<'a> {
     }
 
     /// `P V`; the products are f32, the sums over blocks f64.
-    pub fn times(&mut self, v: ArrayView2<f64>, progress: &dyn Progress) -> Result<Array2<f64>> {
+    pub fn times(&mut self, v: ArrayView2<f32>, progress: &dyn Progress) -> Result<Array2<f64>> {
         let Self { n, tile, rounds, blocks, kept, computed } = self;
         assert_eq!(v.nrows(), *n, "rows of the vectors");
         let columns = v.ncols();
-        let v = v.mapv(|v| v as f32);
-        let part = |i: usize| v.slice(s![blocks[i].clone(), ..]);
         let mut out = Array2::zeros((*n, columns));
         let sums: Vec<Mutex<ArrayViewMut2<f64>>> = out.axis_chunks_iter_mut(Axis(0), BLOCK).map(Mutex::new).collect();
-        let add = |i: usize, tile: ArrayView2<f32>, v: ArrayView2<f32>| {
-            // Contiguous along the many rows, which is how the product is fastest.
-            let mut product = Array2::zeros((tile.nrows(), columns).f());
-            gemm::sequential(1.0, tile, v, 0.0, product.view_mut());
+        // Adds to some rows of a block what a part of P, between these and other rows, gives them.
+        let add = |block: usize, rows: Range<usize>, part: ArrayView2<f32>, others: Range<usize>| {
             // Nobody else has this block in this round.
-            let mut sum = sums[i].lock().unwrap_or_else(PoisonError::into_inner);
-            Zip::from(&mut *sum).and(&product).for_each(|s, &p| *s += f64::from(p));
+            let mut sum = sums[block].lock().unwrap_or_else(PoisonError::into_inner);
+            let first = blocks[block].start;
+            let mut sum = sum.slice_mut(s![rows.start - first..rows.end - first, ..]);
+            let v = v.slice(s![others, ..]);
+            if panels::available() {
+                // The tile, much the larger factor, is read where it is.
+                let of_panels = sum.axis_chunks_iter_mut(Axis(1), panels::WIDTH).into_par_iter();
+                return dense::multiply(part, v, of_panels, |sum, rows, found| {
+                    let found = found.slice(s![.., ..sum.ncols()]);
+                    Zip::from(sum.slice_mut(s![rows, ..])).and(found).for_each(|s, &p| *s += f64::from(p));
+                });
+            }
+            // Contiguous along the many rows, which is how the general product is fastest.
+            let mut product = Array2::zeros((part.nrows(), columns).f());
+            gemm::sequential(1.0, part, v, 0.0, product.view_mut());
+            Zip::from(&mut sum).and(&product).for_each(|s, &p| *s += f64::from(p));
         };
         let mut places = kept.chunks_mut(TILE).zip(computed);
         for round in rounds {
             progress.check()?;
             let places: Vec<_> = round.iter().map(|_| places.next()).collect();
             let meet = |(&(i, j), place): (&(usize, usize), Option<Place>)| {
-                let shape = (blocks[i].len(), blocks[j].len());
                 let (mut own, mut done) = (Vec::new(), false);
-                let (values, done) = place.unwrap_or_else(|| {
-                    own.resize(shape.0 * shape.1, 0.0);
+                let (mut values, done) = place.unwrap_or_else(|| {
+                    own.resize(TILE, 0.0);
                     (&mut own, &mut done)
                 });
-                let mut values = ArrayViewMut2::from_shape(shape, &mut values[..shape.0 * shape.1])
-                    .expect("a tile has at most BLOCK rows and columns");
-                if !*done {
-                    tile(blocks[i].clone(), blocks[j].clone(), values.view_mut())?;
-                    *done = true;
+                for (rows, columns) in parts(&blocks[i], &blocks[j]) {
+                    let shape = (rows.len(), columns.len());
+                    let (part, rest) = std::mem::take(&mut values).split_at_mut(shape.0 * shape.1);
+                    values = rest;
+                    let mut part = ArrayViewMut2::from_shape(shape, part).expect("as many as were split off");
+                    if !*done {
+                        tile(rows.clone(), columns.clone(), part.view_mut())?;
+                    }
+                    add(i, rows.clone(), part.view(), columns.clone());
+                    if rows != columns {
+                        add(j, columns, part.t(), rows);
+                    }
                 }
-                add(i, values.view(), part(j));
-                if i != j {
-                    add(j, values.t(), part(i));
-                }
+                *done = true;
                 Ok(())
             };
             threads::run(|| round.par_iter().zip(places).try_for_each(meet))?;
@@ -99,6 +112,17 @@ impl<'a> Gram<'a> {
         drop(sums);
         Ok(out)
     }
+}
+
+/// What is computed and kept of the tile between two blocks. Between a block and itself it is symmetric: of its four quarters,
+/// one is the transpose of another.
+fn parts(rows: &Range<usize>, columns: &Range<usize>) -> Vec<(Range<usize>, Range<usize>)> {
+    if rows != columns || rows.len() < 2 {
+        return vec![(rows.clone(), columns.clone())];
+    }
+    let middle = rows.start + rows.len() / 2;
+    let (first, second) = (rows.start..middle, middle..rows.end);
+    vec![(first.clone(), first.clone()), (second.clone(), second.clone()), (first, second)]
 }
 
 /// Every pair of `count` blocks once, and every block with itself, in rounds without repetition.
@@ -156,15 +180,15 @@ mod tests {
             }
             Ok(())
         };
-        let v = Array2::from_shape_fn((n, 2), |(i, j)| ((i * (j + 1)) as f64 * 0.37).sin());
-        let want = |i: usize, c: usize| (0..n).map(|j| f64::from(entry(i, j)) * v[[j, c]]).sum::<f64>();
+        let v = Array2::from_shape_fn((n, 2), |(i, j)| ((i * (j + 1)) as f32 * 0.37).sin());
+        let want = |i: usize, c: usize| (0..n).map(|j| f64::from(entry(i, j)) * f64::from(v[[j, c]])).sum::<f64>();
         let mut results = Vec::new();
-        // Four blocks, ten tiles of up to 1.98 MB: none kept, four kept, all kept.
-        for (cache_mb, second_pass) in [(0, 10), (8, 6), (100, 0)] {
+        // Four blocks, ten tiles of up to 1.98 MB, of which four are in three parts: none kept, those four kept, all kept.
+        for (cache_mb, second_pass) in [(0, 18), (8, 6), (100, 0)] {
             let mut gram = Gram::new(n, cache_mb, &tile);
             calls.store(0, Relaxed);
             gram.times(v.view(), &Silent).unwrap();
-            assert_eq!(calls.swap(0, Relaxed), 10);
+            assert_eq!(calls.swap(0, Relaxed), 18);
             results.push(gram.times(v.view(), &Silent).unwrap());
             assert_eq!(calls.load(Relaxed), second_pass);
         }

@@ -72,7 +72,12 @@ impl Pca {
             let mean = mean(x);
             let centred = Centred { x, mean: mean.view(), progress };
             let (what, most) = PRODUCTS;
-            let search = eigen::Search { tolerance: self.tolerance, max_sweeps: most as usize, seed: self.seed };
+            let search = eigen::Search {
+                tolerance: self.tolerance,
+                max_sweeps: most as usize,
+                seed: self.seed,
+                ..eigen::Search::default()
+            };
             let m = self.components;
             let (narrow, size) = (d <= n, n.min(d));
             let product = |v: ArrayView2<f64>| if narrow { centred.scatter(v) } else { centred.gram(v) };

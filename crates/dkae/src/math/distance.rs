@@ -1,12 +1,17 @@
 //! Squared Euclidean distances between blocks of rows: `|a - b|^2 = |a|^2 + |b|^2 - 2 a.b`, the cross terms by GEMM.
 
-use ndarray::{Array1, ArrayView2, ArrayViewMut2, Zip};
+use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut2, Zip};
 
 use crate::math::gemm::product_by_rows;
+use crate::math::vector;
 
 /// The squared norm of each row, summed in f64.
 pub fn squared_norms(x: ArrayView2<f32>) -> Array1<f32> {
-    x.rows().into_iter().map(|row| row.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>() as f32).collect()
+    let norm = |row: ArrayView1<f32>| match row.as_slice() {
+        Some(row) => vector::squared_norm(row) as f32,
+        None => vector::squared_norm(&row.to_vec()) as f32,
+    };
+    x.rows().into_iter().map(norm).collect()
 }
 
 /// Writes the squared distances between the rows of `a` and the rows of `b`; never negative.

@@ -19,8 +19,9 @@ use faer::linalg::evd;
 use faer::{Mat, Par};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, s};
 use rand::RngExt;
+use rayon::prelude::*;
 
-use crate::math::gemm::product;
+use crate::math::gemm::{self, product};
 use crate::math::rng::{Purpose, stream};
 use crate::math::threads;
 use crate::progress::Progress;
@@ -35,11 +36,13 @@ pub struct Search {
     pub max_sweeps: usize,
     /// Seeds the random start. Default 0.
     pub seed: u64,
+    /// Columns of the random start beyond the pairs that are wanted: they keep the last of these from lagging behind. Default 8.
+    pub spare: usize,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { tolerance: 1e-6, max_sweeps: 60, seed: 0 }
+        Self { tolerance: 1e-6, max_sweeps: 60, seed: 0, spare: 8 }
     }
 }
 
@@ -58,19 +61,19 @@ pub struct Leading {
     pub converged: bool,
 }
 
-/// Columns of the random start beyond the pairs that are wanted: they keep the last of these from lagging behind.
-const OVERSAMPLE: usize = 8;
 /// Up to this size the whole matrix is decomposed.
 const DENSE: usize = 192;
 /// The basis holds at most this many blocks before it is restarted.
 const BLOCKS: usize = 6;
+/// Rows of a block that are turned together.
+const TURNED: usize = 512;
 /// From this size on a decomposition takes so long that one may want to stop it.
 const LONG: usize = 512;
 
 /// The `m` largest eigenpairs of the symmetric `n` x `n` matrix A, where `apply(V)` is `A V`.
 ///
-/// Memory beyond what `apply` needs is about 8 n (m + 8) numbers. A matrix of up to 192 rows, or of fewer than three
-/// blocks of `m + 8`, is decomposed whole. An error of `apply`, or a wish to stop, ends the search.
+/// Memory beyond what `apply` needs is about 8 n (m + spare) numbers. A matrix of up to 192 rows, or of fewer than three
+/// blocks of `m + spare`, is decomposed whole. An error of `apply`, or a wish to stop, ends the search.
 pub fn leading(
     n: usize,
     m: usize,
@@ -92,8 +95,8 @@ pub fn leading(
             "a product with the matrix is not finite: has the matrix infinite or missing values?".into(),
         ))
     };
-    let width = m + OVERSAMPLE;
-    if n <= DENSE.max(3 * width) {
+    let width = m.saturating_add(search.spare);
+    if n <= DENSE.max(width.saturating_mul(3)) {
         let mut a = apply(Array2::eye(n).view())?;
         a = (&a + &a.t()) * 0.5;
         let (values, vectors) = symmetric_watched(a.view(), progress)?;
@@ -147,6 +150,7 @@ pub fn leading(
         let converged = dim >= m
             && residuals.iter().zip(&values).all(|(&r, &v)| r <= (search.tolerance * v.abs().max(floor)).max(1e-300));
         if converged || dim >= m && sweeps >= search.max_sweeps || dim == n {
+            drop(w);
             let mut vectors = times(basis, y.slice(s![.., ..m]));
             fix_signs(vectors.view_mut());
             let values = values.slice(s![..m]).to_owned();
@@ -183,7 +187,10 @@ fn orthonormal(q: ArrayView2<f64>, mut block: Array2<f64>, negligible: f64) -> R
         let norms = block.map_axis(Axis(0), |c| c.dot(&c).sqrt());
         if round == 0 {
             let kept: Vec<usize> = (0..block.ncols()).filter(|&j| norms[j] > negligible).collect();
-            block = block.select(Axis(1), &kept);
+            // A copy only where there is something to leave out.
+            if kept.len() < block.ncols() {
+                block = block.select(Axis(1), &kept);
+            }
             for (mut column, &j) in block.columns_mut().into_iter().zip(&kept) {
                 column /= norms[j];
             }
@@ -194,9 +201,24 @@ fn orthonormal(q: ArrayView2<f64>, mut block: Array2<f64>, negligible: f64) -> R
         let (values, vectors) = symmetric(times(block.t(), block.view()).view())?;
         let rank = values.iter().take_while(|&&v| v > 1e-11 * values[0]).count();
         let turn = &vectors.slice(s![.., ..rank]) / &values.slice(s![..rank]).mapv(f64::sqrt);
-        block = times(block.view(), turn.view());
+        block = turned(block, turn.view());
     }
     Ok(block)
+}
+
+/// `block turn`. A square `turn` goes over some rows at a time, in place: blocks of vectors are large.
+fn turned(mut block: Array2<f64>, turn: ArrayView2<f64>) -> Array2<f64> {
+    if turn.nrows() > turn.ncols() {
+        return times(block.view(), turn);
+    }
+    threads::run(|| {
+        block.axis_chunks_iter_mut(Axis(0), TURNED).into_par_iter().for_each(|mut rows| {
+            let mut found = Array2::zeros(rows.dim());
+            gemm::sequential(1.0, rows.view(), turn, 0.0, found.view_mut());
+            rows.assign(&found);
+        });
+    });
+    block
 }
 
 /// All eigenvalues, largest first, and the eigenvectors as columns in the same order. Reads the lower triangle.
@@ -277,7 +299,7 @@ mod tests {
         for (which, spectrum) in spectra.iter().enumerate() {
             let a = with_values(&Array1::from_shape_fn(300, spectrum));
             let (values, vectors) = symmetric(a.view()).unwrap();
-            let search = Search { tolerance: 1e-9, max_sweeps: 300, seed: 5 };
+            let search = Search { tolerance: 1e-9, max_sweeps: 300, seed: 5, ..Search::default() };
             let found = leading(300, 7, &search, &Silent, |v| Ok(times(a.view(), v))).unwrap();
             assert!(found.converged && found.sweeps > 1, "{which}: {found:?}");
             for i in 0..7 {
@@ -316,7 +338,7 @@ mod tests {
     #[test]
     fn what_did_not_converge_says_so() {
         let a = with_values(&Array1::from_shape_fn(300, |i| 1.0 - 1e-4 * i as f64));
-        let search = Search { tolerance: 1e-10, max_sweeps: 3, seed: 0 };
+        let search = Search { tolerance: 1e-10, max_sweeps: 3, ..Search::default() };
         let found = leading(300, 3, &search, &Silent, |v| Ok(times(a.view(), v))).unwrap();
         assert!(!found.converged && found.sweeps == 3);
     }

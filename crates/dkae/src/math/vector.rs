@@ -31,6 +31,25 @@ fn dot_body(x: &[f32], w: &[f64]) -> f64 {
 }
 
 dispatched! {
+    /// The squared norm of a row, summed in f64.
+    pub fn squared_norm(x: &[f32]) -> f64 {
+        squared_norm_body(x)
+    }
+}
+
+#[inline(always)]
+fn squared_norm_body(x: &[f32]) -> f64 {
+    let mut sums = [0.0f64; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (sum, &v) in sums.iter_mut().zip(chunk) {
+            *sum += f64::from(v) * f64::from(v);
+        }
+    }
+    total(&sums) + rest.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>()
+}
+
+dispatched! {
     /// The inner product of two rows in f32: for what only steers.
     pub fn dot_f32(x: &[f32], w: &[f32]) -> f32 {
         dot_f32_body(x, w)

@@ -21,8 +21,9 @@ use crate::{Error, Result};
 /// The unit of blocks of rows: four tiles of the general product, where a single row costs as much as this many.
 const BLOCK: usize = 192;
 
-/// The largest block in these units: every block packs all weights anew, which many rows share.
-const MOST: usize = 8;
+/// The largest block in these units: every block copies all weights anew, which many rows share, but should stay in the caches
+/// itself while they pass.
+const MOST: usize = 4;
 
 /// One row in so many is looked at first for how many of its numbers are zero.
 const SAMPLE: usize = 16;
