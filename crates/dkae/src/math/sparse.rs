@@ -15,7 +15,7 @@
 //! So a number's sum depends on the row beside it, in its last bits. Rows that pass alone have the bits that tiles
 //! ([`dense`](super::dense)) give them if all numbers are finite, whatever is beside them, and take a little longer.
 //!
-//! By our measure (docs/performance.md) skipping pays where at least a quarter of S is zero, a third for rows that pass alone, and only
+//! By our measure (docs/performance.md) skipping pays where at least a quarter of S is zero, a little more for rows that pass alone, and only
 //! with AVX-512. Ask [`panels::available`] first.
 
 #![allow(unsafe_code)]
@@ -41,7 +41,7 @@ impl Pass {
     /// The largest share of numbers that are not zero at which skipping the others pays.
     pub fn densest(self) -> f64 {
         match self {
-            Pass::Alone => 0.65,
+            Pass::Alone => 0.7,
             Pass::Twos => 0.75,
         }
     }

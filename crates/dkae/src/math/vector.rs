@@ -343,6 +343,7 @@ mod tests {
             assert!((dot(&x, &w) - sum(&|i| a(i) * w[i])).abs() < close);
             assert!((squared_distance(&x, &y) - sum(&|i| (a(i) - b(i)).powi(2))).abs() < close);
             let want = [sum(&|i| a(i) * b(i)), sum(&|i| a(i) * a(i)), sum(&|i| b(i) * b(i))];
+            assert!((squared_norm(&x) - want[1]).abs() < close);
             assert!(moments(&x, &y).iter().zip(want).all(|(g, w)| (g - w).abs() < close));
             let mut got = w.clone();
             add_scaled(0.3, &x, &mut got);

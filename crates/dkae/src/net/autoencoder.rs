@@ -21,9 +21,11 @@ use crate::{Error, Result};
 /// The unit of blocks of rows: four tiles of the general product, where a single row costs as much as this many.
 const BLOCK: usize = 192;
 
-/// The largest block in these units: every block copies all weights anew, which many rows share, but should stay in the caches
-/// itself while they pass.
-const MOST: usize = 4;
+/// The largest block in these units for the general product, which packs all weights anew for every block.
+const MOST: usize = 8;
+
+/// Likewise by panels: the block itself should stay in the caches while all weights pass.
+const MOST_BY_PANELS: usize = 2;
 
 /// One row in so many is looked at first for how many of its numbers are zero.
 const SAMPLE: usize = 16;
@@ -180,56 +182,84 @@ impl Autoencoder {
     /// Codes of rows.
     pub fn encode(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("rows", x.ncols(), self.architecture.input)?;
-        Ok(by_blocks(x, self.architecture.width(self.layers.len()), |x, codes| self.up(x, codes)))
+        Ok(by_blocks(x, self.architecture.width(self.layers.len()), |x, codes, room| self.up(x, codes, room)))
     }
 
     /// Rows of codes.
     pub fn decode(&self, codes: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("codes", codes.ncols(), self.architecture.width(self.layers.len()))?;
-        Ok(by_blocks(codes, self.architecture.input, |codes, out| self.down(codes, out)))
+        Ok(by_blocks(codes, self.architecture.input, |codes, out, room| self.down(codes, out, room)))
     }
 
     /// Rows, encoded and decoded again; the codes are not kept.
     pub fn reconstruct(&self, x: ArrayView2<f32>) -> Result<Array2<f32>> {
         check_width("rows", x.ncols(), self.architecture.input)?;
         let width = self.architecture.width(self.layers.len());
-        Ok(by_blocks(x, self.architecture.input, |x, out| {
-            let mut codes = Array2::zeros((x.nrows(), width));
-            self.up(x, codes.view_mut());
-            self.down(codes.view(), out);
+        Ok(by_blocks(x, self.architecture.input, |x, out, room| {
+            let mut codes = room.matrix((x.nrows(), width));
+            self.up(x, codes.view_mut(), room);
+            self.down(codes.view(), out, room);
+            room.take_back(codes);
         }))
     }
 
-    fn up(&self, x: ArrayView2<f32>, codes: ArrayViewMut2<f32>) {
+    fn up(&self, x: ArrayView2<f32>, codes: ArrayViewMut2<f32>, room: &mut Room) {
         let layers = self.layers.iter().enumerate();
         let layers = layers.map(|(l, layer)| (layer.weights.t(), &layer.bias, self.architecture.activation(l + 1)));
-        through(layers, x, codes);
+        through(layers, x, codes, room);
     }
 
-    fn down(&self, codes: ArrayView2<f32>, out: ArrayViewMut2<f32>) {
+    fn down(&self, codes: ArrayView2<f32>, out: ArrayViewMut2<f32>, room: &mut Room) {
         let layers = self.layers.iter().enumerate().rev();
         let layers = layers.map(|(l, layer)| (layer.back(), &layer.decoder_bias, self.architecture.activation(l)));
-        through(layers, codes, out);
+        through(layers, codes, out, room);
+    }
+}
+
+/// Memory that blocks use one after the other: what a block frees the system takes back, and the next one would wait for it.
+#[derive(Default)]
+struct Room {
+    nonzeros: Nonzeros,
+    free: Vec<Vec<f32>>,
+}
+
+impl Room {
+    /// A matrix that says nothing yet.
+    fn matrix(&mut self, shape: (usize, usize)) -> Array2<f32> {
+        let mut values = self.free.pop().unwrap_or_default();
+        values.resize(shape.0 * shape.1, 0.0);
+        Array2::from_shape_vec(shape, values).expect("as many as the shape says")
+    }
+
+    /// Its memory is free again.
+    fn take_back(&mut self, matrix: Array2<f32>) {
+        self.free.push(matrix.into_raw_vec_and_offset().0);
     }
 }
 
 /// Applies `f` to blocks of rows and of what they become.
-fn by_blocks(x: ArrayView2<f32>, width: usize, f: impl Fn(ArrayView2<f32>, ArrayViewMut2<f32>) + Sync) -> Array2<f32> {
+fn by_blocks(
+    x: ArrayView2<f32>,
+    width: usize,
+    f: impl Fn(ArrayView2<f32>, ArrayViewMut2<f32>, &mut Room) + Sync,
+) -> Array2<f32> {
     let mut out = Array2::zeros((x.nrows(), width));
-    let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, MOST);
-    let work = |(mut out, x): (ArrayViewMut2<f32>, ArrayView2<f32>)| {
+    let most = if panels::available() { MOST_BY_PANELS } else { MOST };
+    let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, most);
+    let work = |room: &mut Room, (mut out, x): (ArrayViewMut2<f32>, ArrayView2<f32>)| {
         if panels::available() {
-            return f(x, out);
+            return f(x, out, room);
         }
         let padded = x.nrows().next_multiple_of(BLOCK);
         let mut block = Array2::zeros((padded, x.ncols()));
         block.slice_mut(s![..x.nrows(), ..]).assign(&x);
         let mut found = Array2::zeros((padded, width));
-        f(block.view(), found.view_mut());
+        f(block.view(), found.view_mut(), room);
         out.assign(&found.slice(s![..x.nrows(), ..]));
     };
     threads::run(|| {
-        out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows)).for_each(work);
+        let blocks = out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows));
+        blocks.for_each_init(Room::default, work);
     });
     out
 }
@@ -239,18 +269,25 @@ fn through<'a>(
     layers: impl ExactSizeIterator<Item = (ArrayView2<'a, f32>, &'a Array1<f32>, Activation)>,
     x: ArrayView2<f32>,
     mut out: ArrayViewMut2<f32>,
+    room: &mut Room,
 ) {
     // Rows that are not contiguous would be gathered anew for every panel of weights.
     let mut h = if x.strides()[1] == 1 { CowArray::from(x) } else { x.as_standard_layout().into_owned().into() };
-    let mut nonzeros = Nonzeros::default();
     let last = layers.len() - 1;
     for (l, (w, bias, activation)) in layers.enumerate() {
         if l == last {
-            return propagate(h.view(), w, bias, activation, &mut nonzeros, out.view_mut());
+            propagate(h.view(), w, bias, activation, &mut room.nonzeros, out.view_mut());
+            break;
         }
-        let mut z = Array2::zeros((h.nrows(), w.ncols()));
-        propagate(h.view(), w, bias, activation, &mut nonzeros, z.view_mut());
-        h = z.into();
+        let mut z = room.matrix((h.nrows(), w.ncols()));
+        propagate(h.view(), w, bias, activation, &mut room.nonzeros, z.view_mut());
+        let before = std::mem::replace(&mut h, z.into());
+        if before.is_owned() {
+            room.take_back(before.into_owned());
+        }
+    }
+    if h.is_owned() {
+        room.take_back(h.into_owned());
     }
 }
 
