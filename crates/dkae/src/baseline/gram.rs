@@ -2,7 +2,8 @@
 //!
 //! P is symmetric, so a tile between two different blocks of rows serves both: `out_I += P_IJ V_J` and
 //! `out_J += P_IJ^T V_I`. Tiles are kept, in f32, as long as they fit a stated limit on memory; the others are computed
-//! again for every product. With room for a little more than half of n^2 numbers every tile is computed once in all.
+//! again for every product. With room for a little more than half of n^2 numbers every tile is computed once in all. A tile between
+//! a block and itself is symmetric too: three of its quarters are computed, and the rest of its place is never touched.
 //!
 //! The order is that of a tournament in which every block of rows meets every other one: in each round every block
 //! appears in one tile only, so the tiles of a round run in parallel without sharing results, and every result is summed
@@ -18,8 +19,7 @@ use crate::Result;
 use crate::math::{dense, gemm, panels, threads};
 use crate::progress::Progress;
 
-/// Rows per block: a tile of 2 MB, which a core's own cache holds between its two uses; a multiple of 64, the rows of a
-/// product that AVX-512 takes at a time.
+/// Rows per block: a tile of 2 MB, most of which is still in a core's caches at its second use. Smaller ones were slower.
 const BLOCK: usize = 704;
 
 /// Computes the kernel between two ranges of rows.
@@ -41,7 +41,7 @@ pub struct Gram<'a> {
 /// Memory for a tile, and whether it has been computed.
 type Place<'m> = (&'m mut [f32], &'m mut bool);
 
-/// Entries of a tile.
+/// Entries of a tile, at most.
 const TILE: usize = BLOCK * BLOCK;
 
 impl<'a> Gram<'a> {
@@ -58,28 +58,15 @@ impl<'a> Gram<'a> {
     pub fn times(&mut self, v: ArrayView2<f32>, progress: &dyn Progress) -> Result<Array2<f64>> {
         let Self { n, tile, rounds, blocks, kept, computed } = self;
         assert_eq!(v.nrows(), *n, "rows of the vectors");
-        let columns = v.ncols();
-        let mut out = Array2::zeros((*n, columns));
+        let mut out = Array2::zeros((*n, v.ncols()));
         let sums: Vec<Mutex<ArrayViewMut2<f64>>> = out.axis_chunks_iter_mut(Axis(0), BLOCK).map(Mutex::new).collect();
         // Adds to some rows of a block what a part of P, between these and other rows, gives them.
         let add = |block: usize, rows: Range<usize>, part: ArrayView2<f32>, others: Range<usize>| {
             // Nobody else has this block in this round.
             let mut sum = sums[block].lock().unwrap_or_else(PoisonError::into_inner);
             let first = blocks[block].start;
-            let mut sum = sum.slice_mut(s![rows.start - first..rows.end - first, ..]);
-            let v = v.slice(s![others, ..]);
-            if panels::available() {
-                // The tile, much the larger factor, is read where it is.
-                let of_panels = sum.axis_chunks_iter_mut(Axis(1), panels::WIDTH).into_par_iter();
-                return dense::multiply(part, v, of_panels, |sum, rows, found| {
-                    let found = found.slice(s![.., ..sum.ncols()]);
-                    Zip::from(sum.slice_mut(s![rows, ..])).and(found).for_each(|s, &p| *s += f64::from(p));
-                });
-            }
-            // Contiguous along the many rows, which is how the general product is fastest.
-            let mut product = Array2::zeros((part.nrows(), columns).f());
-            gemm::sequential(1.0, part, v, 0.0, product.view_mut());
-            Zip::from(&mut sum).and(&product).for_each(|s, &p| *s += f64::from(p));
+            let sum = sum.slice_mut(s![rows.start - first..rows.end - first, ..]);
+            add_product(sum, part, v.slice(s![others, ..]), panels::available());
         };
         let mut places = kept.chunks_mut(TILE).zip(computed);
         for round in rounds {
@@ -88,7 +75,7 @@ impl<'a> Gram<'a> {
             let meet = |(&(i, j), place): (&(usize, usize), Option<Place>)| {
                 let (mut own, mut done) = (Vec::new(), false);
                 let (mut values, done) = place.unwrap_or_else(|| {
-                    own.resize(TILE, 0.0);
+                    own.resize(blocks[i].len() * blocks[j].len(), 0.0);
                     (&mut own, &mut done)
                 });
                 for (rows, columns) in parts(&blocks[i], &blocks[j]) {
@@ -112,6 +99,22 @@ impl<'a> Gram<'a> {
         drop(sums);
         Ok(out)
     }
+}
+
+/// `sum = sum + part v`, by panels or by the general product.
+fn add_product(mut sum: ArrayViewMut2<f64>, part: ArrayView2<f32>, v: ArrayView2<f32>, by_panels: bool) {
+    if by_panels {
+        // The part, much the larger factor, is read where it is.
+        let of_panels = sum.axis_chunks_iter_mut(Axis(1), panels::WIDTH).into_par_iter();
+        return dense::multiply(part, v, of_panels, |sum, rows, found| {
+            let found = found.slice(s![.., ..sum.ncols()]);
+            Zip::from(sum.slice_mut(s![rows, ..])).and(found).for_each(|s, &p| *s += f64::from(p));
+        });
+    }
+    // Contiguous along the many rows, which is how the general product is fastest.
+    let mut product = Array2::zeros((part.nrows(), v.ncols()).f());
+    gemm::sequential(1.0, part, v, 0.0, product.view_mut());
+    Zip::from(&mut sum).and(&product).for_each(|s, &p| *s += f64::from(p));
 }
 
 /// What is computed and kept of the tile between two blocks. Between a block and itself it is symmetric: of its four quarters,
@@ -198,6 +201,59 @@ mod tests {
                 assert!((results[0][[i, c]] - want(i, c)).abs() < 1e-5, "{i} {c}");
             }
         }
+    }
+
+    #[test]
+    fn every_size_and_width_has_the_plain_product_with_one_thread_and_many() {
+        let entry = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f32);
+        let tile = |rows: Range<usize>, columns: Range<usize>, mut out: ArrayViewMut2<f32>| {
+            out.indexed_iter_mut().for_each(|((i, j), v)| *v = entry(rows.start + i, columns.start + j));
+            Ok(())
+        };
+        for (n, width) in [(1, 1), (2, 17), (3, 130), (BLOCK, 1), (BLOCK + 1, 130), (2 * BLOCK + 1, 17)] {
+            let v = Array2::from_shape_fn((n, width), |(i, j)| ((i * (j + 1)) as f32 * 0.37).sin());
+            let run = |count| threads::with_count(count, || Gram::new(n, 100, &tile).times(v.view(), &Silent).unwrap());
+            let found = run(1);
+            assert_eq!(run(3), found);
+            for i in [0, n / 2, n - 1] {
+                for c in [0, width - 1] {
+                    let want: f64 = (0..n).map(|j| f64::from(entry(i, j)) * f64::from(v[[j, c]])).sum();
+                    assert!((found[[i, c]] - want).abs() < 1e-5, "{n} {width}: {i} {c}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_to_multiply_add_the_same() {
+        let part = Array2::from_shape_fn((213, 90), |(i, j)| ((i * 7 + j * 3) as f32 * 0.7).sin());
+        for part in [part.view(), part.t()] {
+            for width in [1, 17, 130] {
+                let v = Array2::from_shape_fn((part.ncols(), width), |(i, j)| ((i + 5 * j) as f32 * 0.3).cos());
+                let [panels, general] = [true, false].map(|by_panels| {
+                    let mut sum = Array2::from_elem((part.nrows(), width), 0.5);
+                    threads::run(|| add_product(sum.view_mut(), part, v.view(), by_panels));
+                    sum
+                });
+                assert!((panels - general).iter().all(|d| d.abs() < 1e-4), "{width}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_error_left_half_done_is_computed_again() {
+        let calls = AtomicUsize::new(0);
+        let tile = |rows: Range<usize>, columns: Range<usize>, mut out: ArrayViewMut2<f32>| {
+            if calls.fetch_add(1, Relaxed) == 1 {
+                return Err(Error::Data("the second fails".into()));
+            }
+            out.indexed_iter_mut().for_each(|((i, j), v)| *v = (rows.start + i + columns.start + j) as f32);
+            Ok(())
+        };
+        let v = Array2::ones((9, 1));
+        let mut gram = Gram::new(9, 10, &tile);
+        refused(gram.times(v.view(), &Silent), "the second fails");
+        assert_eq!(gram.times(v.view(), &Silent).unwrap(), Gram::new(9, 10, &tile).times(v.view(), &Silent).unwrap());
     }
 
     #[test]

@@ -177,9 +177,10 @@ impl Kpca {
         let mut means = None;
         let (what, most) = ("products with the kernel matrix", self.max_sweeps as u64);
         let mut sweep = 0;
-        // Whole vectors of AVX-512: as many columns cost no more, and need fewer products.
+        // Whole vectors of AVX-512 where they add little to the basis: these columns cost the products nothing, and fewer are needed.
         let spare = eigen::Search::default().spare;
-        let spare = (self.components + spare).next_multiple_of(16) - self.components;
+        let (least, whole) = (self.components + spare, (self.components + spare).next_multiple_of(16));
+        let spare = if whole - least <= least / 8 { whole - self.components } else { spare };
         let search = eigen::Search { tolerance: self.tolerance, max_sweeps: self.max_sweeps, seed: self.seed, spare };
         let found = eigen::leading(n, self.components, &search, progress, |v| {
             progress.check()?;
@@ -225,12 +226,11 @@ struct Centred<'a> {
 }
 
 impl Centred<'_> {
-    /// As numbers of any kind, which are the only copy that is made.
+    /// A copy of numbers of any kind, the only one that is made.
     fn map<T: Clone>(&self, number: impl Fn(f64) -> T) -> Array2<T> {
         let (n, width) = self.v.dim();
         let mut out = Array2::from_elem((n, width + self.more), number(1.0 / n as f64));
-        let (mut columns, _) = out.view_mut().split_at(Axis(1), width);
-        Zip::from(&mut columns)
+        Zip::from(out.slice_mut(s![.., ..width]))
             .and(&self.v)
             .and_broadcast(&self.mean)
             .for_each(|out, &v, &mean| *out = number(v - mean));

@@ -48,6 +48,13 @@ mod tests {
     }
 
     #[test]
+    fn norms_are_the_same_for_every_layout() {
+        let x = Array2::from_shape_fn((5, 40), |(i, j)| ((i * 40 + j) as f32 * 0.7).sin());
+        let turned = x.t().as_standard_layout().into_owned();
+        assert_eq!(squared_norms(turned.t()), squared_norms(x.view()));
+    }
+
+    #[test]
     fn tall_and_wide_agree_with_the_definition() {
         let rows = |n: usize, by: f32| Array2::from_shape_fn((n, 9), |(i, j)| ((i * 9 + j) as f32 * by).sin());
         for (m, n) in [(900, 5), (5, 900), (700, 720)] {

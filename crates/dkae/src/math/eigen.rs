@@ -65,7 +65,7 @@ pub struct Leading {
 const DENSE: usize = 192;
 /// The basis holds at most this many blocks before it is restarted.
 const BLOCKS: usize = 6;
-/// Rows of a block that are turned together.
+/// Rows of a block that are turned together: few enough for the cache, and as many for any number of threads.
 const TURNED: usize = 512;
 /// From this size on a decomposition takes so long that one may want to stop it.
 const LONG: usize = 512;
@@ -150,6 +150,7 @@ pub fn leading(
         let converged = dim >= m
             && residuals.iter().zip(&values).all(|(&r, &v)| r <= (search.tolerance * v.abs().max(floor)).max(1e-300));
         if converged || dim >= m && sweeps >= search.max_sweeps || dim == n {
+            // The vectors take its room.
             drop(w);
             let mut vectors = times(basis, y.slice(s![.., ..m]));
             fix_signs(vectors.view_mut());
@@ -332,6 +333,35 @@ mod tests {
             }
             let gram = times(found.vectors.t(), found.vectors.view());
             assert!((&gram - &Array2::<f64>::eye(4)).iter().all(|d| d.abs() < 1e-10), "{which}");
+        }
+    }
+
+    #[test]
+    fn spare_columns_change_the_search_and_not_the_result() {
+        let values = Array1::from_shape_fn(300, |i| 0.9f64.powi(i as i32));
+        let a = with_values(&values);
+        for spare in [0, 1, 25, usize::MAX] {
+            let search = Search { spare, ..Search::default() };
+            let found = leading(300, 7, &search, &Silent, |v| Ok(times(a.view(), v))).unwrap();
+            assert!(found.converged, "{spare}");
+            let close = |(found, want): (&f64, &f64)| (found - want).abs() < 1e-9;
+            assert!(found.values.iter().zip(&values).all(close), "{spare}: {}", found.values);
+        }
+    }
+
+    #[test]
+    fn blocks_are_turned_in_place_or_not_with_the_same_result() {
+        let number = |i: usize, j: usize| ((i * 7 + j * 3) as f64 * 0.37).sin();
+        let wide = Array2::from_shape_fn((1100, 7), |(i, j)| number(i, j));
+        let turn = Array2::from_shape_fn((6, 6), |(i, j)| number(j, i));
+        for block in [wide.slice(s![.., ..6]).to_owned(), wide.slice_move(s![.., ..6])] {
+            for columns in [6, 4] {
+                let turn = turn.slice(s![.., ..columns]);
+                let want = times(block.view(), turn);
+                let [one, many] = [1, 3].map(|count| threads::with_count(count, || turned(block.clone(), turn)));
+                assert_eq!(one, many);
+                assert!((&one - &want).iter().all(|d| d.abs() < 1e-12));
+            }
         }
     }
 

@@ -360,6 +360,7 @@ mod tests {
     fn every_compiled_copy_gives_the_same_bits() {
         let (x, w) = (row(517, 1), vector(517, 3));
         assert_eq!(dot(&x, &w).to_bits(), dot_body(&x, &w).to_bits());
+        assert_eq!(squared_norm(&x).to_bits(), squared_norm_body(&x).to_bits());
         let (mut v, mut u) = (vector(517, 4), vector(517, 4));
         let bar = vec![0.0; 517];
         let y = row(517, 2);

@@ -216,7 +216,8 @@ impl Autoencoder {
     }
 }
 
-/// Memory that blocks use one after the other: what a block frees the system takes back, and the next one would wait for it.
+/// Memory that the blocks of a thread's share use one after the other: what a block frees the system takes back, and the next one
+/// would wait for it.
 #[derive(Default)]
 struct Room {
     nonzeros: Nonzeros,
@@ -224,7 +225,7 @@ struct Room {
 }
 
 impl Room {
-    /// A matrix that says nothing yet.
+    /// A matrix to be written as a whole: its numbers may be those of an earlier one.
     fn matrix(&mut self, shape: (usize, usize)) -> Array2<f32> {
         let mut values = self.free.pop().unwrap_or_default();
         values.resize(shape.0 * shape.1, 0.0);
@@ -253,9 +254,10 @@ fn by_blocks(
         let padded = x.nrows().next_multiple_of(BLOCK);
         let mut block = Array2::zeros((padded, x.ncols()));
         block.slice_mut(s![..x.nrows(), ..]).assign(&x);
-        let mut found = Array2::zeros((padded, width));
+        let mut found = room.matrix((padded, width));
         f(block.view(), found.view_mut(), room);
         out.assign(&found.slice(s![..x.nrows(), ..]));
+        room.take_back(found);
     };
     threads::run(|| {
         let blocks = out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().zip(x.axis_chunks_iter(Axis(0), rows));
@@ -272,7 +274,12 @@ fn through<'a>(
     room: &mut Room,
 ) {
     // Rows that are not contiguous would be gathered anew for every panel of weights.
-    let mut h = if x.strides()[1] == 1 { CowArray::from(x) } else { x.as_standard_layout().into_owned().into() };
+    let mut h = CowArray::from(x);
+    if x.strides()[1] != 1 {
+        let mut copy = room.matrix(x.dim());
+        copy.assign(&x);
+        h = copy.into();
+    }
     let last = layers.len() - 1;
     for (l, (w, bias, activation)) in layers.enumerate() {
         if l == last {
@@ -407,6 +414,24 @@ mod tests {
         }
         assert_eq!(threads::with_count(3, || net.encode(x.view()).unwrap()), whole);
         assert_eq!(threads::with_count(17, || net.decode(whole.view()).unwrap()), back);
+        let turned = x.t().as_standard_layout().into_owned();
+        for x in [x.view(), turned.t()] {
+            assert_eq!(threads::with_count(1, || net.reconstruct(x).unwrap()), back);
+        }
+    }
+
+    #[test]
+    fn blocks_pass_their_memory_on_and_take_no_more_of_it() {
+        let (net, x) = (net(true), rows(300));
+        let turned = x.t().as_standard_layout().into_owned();
+        let (mut room, mut codes) = (Room::default(), Array2::zeros((300, net.architecture.width(2))));
+        net.up(turned.t(), codes.view_mut(), &mut room);
+        let held = room.free.len();
+        for x in [turned.t(), x.view(), turned.t()] {
+            net.up(x, codes.view_mut(), &mut room);
+            assert_eq!(room.free.len(), held);
+        }
+        assert_eq!(codes, net.encode(x.view()).unwrap());
     }
 
     #[test]
@@ -427,7 +452,12 @@ mod tests {
         assert_eq!(net.encode(turned.t()).unwrap(), codes);
         let reversed = net.encode(x.slice(s![..;-1, ..])).unwrap();
         assert_eq!(reversed.slice(s![..;-1, ..]), codes);
-        assert_eq!(net.encode(Array2::zeros((0, 13)).view()).unwrap().dim(), (0, 9));
+        // Blocks of either kind after each other.
+        let many = ndarray::concatenate(Axis(0), &[x.view(); 5]).unwrap();
+        let found = threads::with_count(1, || net.encode(many.view()).unwrap());
+        assert!(found.axis_chunks_iter(Axis(0), 500).all(|part| part == codes));
+        let nothing = net.encode(Array2::zeros((0, 13)).view()).unwrap();
+        assert_eq!((nothing.dim(), net.decode(nothing.view()).unwrap().dim()), ((0, 9), (0, 13)));
     }
 
     #[test]
