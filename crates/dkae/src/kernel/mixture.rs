@@ -15,7 +15,7 @@
 //! the components, and the M step one product of the responsibilities with the same moments. Everything is f64, and rows
 //! are centred first, so that `x^2 - m^2` loses nothing to a large mean. docs/method/em.md derives the updates.
 
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, Zip, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, Zip, s};
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,16 @@ impl Rows {
     /// The kept features of all rows, centred.
     pub fn centred(&self) -> ArrayView2<'_, f64> {
         self.moments.slice(s![.., ..self.active.len()])
+    }
+
+    /// The median of each kept feature, centred: the upper one of two in the middle, so that it is the value of some row.
+    pub fn medians(&self) -> Vec<f64> {
+        let median = |column: ArrayView1<f64>| {
+            let mut values = column.to_vec();
+            let middle = values.len() / 2;
+            *values.select_nth_unstable_by(middle, f64::total_cmp).1
+        };
+        self.centred().columns().into_iter().map(median).collect()
     }
 
     /// The numbers of `g` rows for means to start at.

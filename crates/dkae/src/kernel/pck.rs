@@ -183,6 +183,7 @@ impl Pck {
             summary.empty += fit.empty;
             mixtures.push(mixture);
         }
+        let units: Vec<f64> = scales.iter().map(|s| 1.0 / s).collect();
         Ok(FittedPck {
             // As many rows as were drawn, should there have been fewer than asked for.
             settings: Pck { subset: drawn.len(), ..self.clone() },
@@ -191,7 +192,8 @@ impl Pck {
                 squares: self.covariance != Covariance::Tied,
                 active: rows.active().to_vec(),
                 centre: rows.centre().to_vec(),
-                units: scales.iter().map(|s| 1.0 / s).collect(),
+                origin: units.iter().zip(rows.medians()).map(|(unit, median)| median * unit).collect(),
+                units,
                 sizes,
                 mixtures,
             },
@@ -547,6 +549,14 @@ pub(super) mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn moments_are_counted_from_the_value_that_most_rows_share() {
+        let x = Array2::from_shape_fn((80, 3), |(i, j)| if (i + j) % 4 == 0 { 0.1 * i as f32 } else { 0.3 });
+        let screen = small().fit(x.view()).unwrap().screen;
+        assert_eq!(screen.active, [0, 1, 2]);
+        assert!((0..3).all(|j| screen.value(j, 0.3) == screen.origin[j]));
     }
 
     #[test]

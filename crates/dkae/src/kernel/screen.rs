@@ -2,7 +2,7 @@
 //!
 //! All mixtures of one restart together cost one f32 product of the moments `[z, z^2, 1]` of all rows with one column per
 //! component, relative to a reference component of the same mixture, whose own score is zero and needs no column.
-//! Features that are constant in the subset cancel. The others are counted from their median: any origin is right, and where most
+//! Features that are constant in the subset cancel. The others are counted from their median there: any origin is right, and where most
 //! rows share a value, as pictures and counts share zero, most moments are zero from there, and the product skips them. The error
 //! of such a score is below
 //!
@@ -114,6 +114,8 @@ pub(super) struct Screen {
     pub(super) centre: Vec<f64>,
     /// What a centred feature is multiplied by to be in units of its spread in the subset.
     pub(super) units: Vec<f64>,
+    /// The median of each in the subset, centred and in these units: where moments are counted from.
+    pub(super) origin: Vec<f64>,
     /// Mixtures per restart: of 2 components and so on.
     pub(super) sizes: usize,
     /// By restart, then by size.
@@ -142,15 +144,14 @@ impl Screen {
         let together = (PANEL_BYTES / bytes.max(1)).max(1);
         let passes = self.mixtures.len().div_ceil(sizes * together);
         let pieces = Pieces::new(progress, "posteriors: blocks of rows", passes * chunks.len());
-        let origin = self.origin(x);
         threads::run(|| -> Result<()> {
             for (i, restarts) in self.mixtures.chunks(sizes * together).enumerate() {
                 let first = |q: usize| (i * together + q) * sizes;
                 let panels = restarts.par_chunks(sizes).enumerate();
-                let panels: Vec<Panel> = panels.map(|(q, m)| self.panel(first(q), m, &origin)).collect();
+                let panels: Vec<Panel> = panels.map(|(q, m)| self.panel(first(q), m)).collect();
                 let one = |chunk: &mut Chunk, x: ArrayView2<f32>| {
                     let mut parts = vec![std::mem::take(chunk)];
-                    parts.extend(self.parts(x, &origin, &panels, progress)?);
+                    parts.extend(self.parts(x, &panels, progress)?);
                     *chunk = merge(x.nrows(), parts);
                     Ok(())
                 };
@@ -163,26 +164,11 @@ impl Screen {
     }
 
     /// A feature of a row, centred and in units of its spread.
-    fn value(&self, active: usize, x: f32) -> f64 {
+    pub(super) fn value(&self, active: usize, x: f32) -> f64 {
         (f64::from(x) - self.centre[active]) * self.units[active]
     }
 
-    /// Where moments are counted from: the median of each active feature, of the first rows.
-    fn origin(&self, x: ArrayView2<f32>) -> Vec<f64> {
-        let first = x.slice(s![..x.nrows().min(CHUNK), ..]);
-        let median = |(j, &k): (usize, &usize)| {
-            let mut values = first.column(k).to_vec();
-            let middle = values.len() / 2;
-            if values.is_empty() {
-                0.0
-            } else {
-                self.value(j, *values.select_nth_unstable_by(middle, f32::total_cmp).1)
-            }
-        };
-        self.active.iter().enumerate().map(median).collect()
-    }
-
-    fn panel<'a>(&self, first: usize, mixtures: &'a [Compact], origin: &[f64]) -> Panel<'a> {
+    fn panel<'a>(&self, first: usize, mixtures: &'a [Compact]) -> Panel<'a> {
         let a = self.active.len();
         let squares = if self.squares { a } else { 0 };
         let mut columns = Array2::zeros((mixtures.iter().map(|m| m.components() - 1).sum(), a + squares + 1));
@@ -199,7 +185,7 @@ impl Screen {
                 let mut constant = mixture.peaks[c] - mixture.peaks[reference];
                 for k in 0..a {
                     let [m, p, m0, p0] = [m[k], p[k], m0[k], p0[k]].map(f64::from);
-                    let [m, m0] = [m, m0].map(|mean| mean - origin[k]);
+                    let [m, m0] = [m, m0].map(|mean| mean - self.origin[k]);
                     columns[[j, k]] = (m * p - m0 * p0) as f32;
                     if squares > 0 {
                         columns[[j, a + k]] = (-0.5 * (p - p0)) as f32;
@@ -218,13 +204,7 @@ impl Screen {
     }
 
     /// The posteriors of the rows of a chunk under the mixtures of each panel.
-    fn parts(
-        &self,
-        x: ArrayView2<f32>,
-        origin: &[f64],
-        panels: &[Panel],
-        progress: &dyn Progress,
-    ) -> Result<Vec<Chunk>> {
+    fn parts(&self, x: ArrayView2<f32>, panels: &[Panel], progress: &dyn Progress) -> Result<Vec<Chunk>> {
         let (n, a) = (x.nrows(), self.active.len());
         let squares = if self.squares { a } else { 0 };
         let terms = a + squares + 1;
@@ -235,7 +215,7 @@ impl Screen {
         for (j, &k) in self.active.iter().enumerate() {
             for (i, &x) in x.column(k).iter().enumerate() {
                 z[[i, j]] = self.value(j, x);
-                let value = z[[i, j]] - origin[j];
+                let value = z[[i, j]] - self.origin[j];
                 moments[[j, i]] = value as f32;
                 norms[i][0] += value * value;
                 if squares > 0 {
