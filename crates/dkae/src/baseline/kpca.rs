@@ -178,9 +178,9 @@ impl Kpca {
         let (what, most) = ("products with the kernel matrix", self.max_sweeps as u64);
         let mut sweep = 0;
         // Whole vectors of AVX-512 where they add little to the basis: these columns cost the products nothing, and fewer are needed.
-        let spare = eigen::Search::default().spare;
-        let (least, whole) = (self.components + spare, (self.components + spare).next_multiple_of(16));
-        let spare = if whole - least <= least / 8 { whole - self.components } else { spare };
+        let least = self.components + eigen::Search::default().spare;
+        let whole = least.next_multiple_of(16);
+        let spare = if whole - least <= least / 8 { whole } else { least } - self.components;
         let search = eigen::Search { tolerance: self.tolerance, max_sweeps: self.max_sweeps, seed: self.seed, spare };
         let found = eigen::leading(n, self.components, &search, progress, |v| {
             progress.check()?;

@@ -15,16 +15,16 @@
 //! often so; the others are computed again, in f64. docs/method/em.md has the argument in full.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
 use crate::Result;
 use crate::math::dispatch::dispatched;
+use crate::math::factor::Factor;
 use crate::math::sparse::{Nonzeros, Pass};
 use crate::math::turn::turn;
-use crate::math::{dense, gemm, panels, threads};
+use crate::math::{gemm, panels, threads};
 use crate::progress::{Pieces, Progress};
 
 use super::mixture::FittedMixture;
@@ -227,28 +227,27 @@ impl Screen {
         }
         // The rounding of a sum of products in any order, of the factors themselves, and a little for second order.
         let rounding = (terms + 4) as f64 * ROUND * 1.01;
-        let errors: Vec<[f64; 3]> = norms.iter().map(|norms| norms.map(|squared| rounding * squared.sqrt())).collect();
+        // A moment that has no f32 leaves no bound.
+        let error = |squared: f64| match squared.sqrt() {
+            norm if norm < f64::from(f32::MAX) => rounding * norm,
+            _ => f64::INFINITY,
+        };
+        let errors: Vec<[f64; 3]> = norms.iter().map(|norms| norms.map(error)).collect();
         let widest = panels.iter().map(|p| p.columns.nrows()).max().unwrap_or(0);
         let mut scores = Array2::zeros((widest, n));
         // Rows pass alone: what is kept of a row must not depend on the rows beside it.
-        let (mut nonzeros, densest) = (Nonzeros::default(), Pass::Alone.densest());
-        let skip = panels::available() && nonzeros.take(moments.t()) <= densest;
+        let mut nonzeros = Nonzeros::default();
+        let factor = panels::available().then(|| Factor::of(moments.t(), Pass::Alone, Some(&mut nonzeros)));
         panels
             .iter()
             .map(|panel| {
                 progress.check()?;
                 let mut scores = scores.slice_mut(s![..panel.columns.nrows(), ..]);
-                if panels::available() {
-                    let (s, q) = (moments.t(), panel.columns.t());
+                if let Some(factor) = &factor {
                     let of_panels = scores.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter();
-                    let finish = |scores: &mut ArrayViewMut2<f32>, rows: Range<usize>, found: ArrayView2<f32>| {
+                    factor.multiply(panel.columns.t(), of_panels, |scores, rows, found| {
                         turn(found.slice(s![.., ..scores.nrows()]), scores.slice_mut(s![.., rows]));
-                    };
-                    if skip {
-                        nonzeros.multiply(s, Pass::Alone, q, of_panels, finish);
-                    } else {
-                        dense::multiply(s, q, of_panels, finish);
-                    }
+                    });
                 } else {
                     gemm::sequential(1.0, panel.columns.view(), moments.view(), 0.0, scores.view_mut());
                 }
@@ -422,7 +421,8 @@ mod tests {
     use super::super::pck::tests::{dense, digits, naive, small, worst};
     use super::super::{Covariance, Floor, Pck, Prior};
     use super::*;
-    use ndarray::concatenate;
+    use crate::progress::Silent;
+    use ndarray::{array, concatenate};
 
     #[test]
     fn posteriors_are_those_of_the_plain_formula() {
@@ -446,6 +446,23 @@ mod tests {
                 assert!(difference < 2e-5, "{covariance:?}, floor {floor}: {difference}");
             }
         }
+    }
+
+    #[test]
+    fn squares_without_an_f32_drop_no_component() {
+        // The second component is sharper in the first feature, where the square overflows, and wider in the other.
+        let parameters = vec![0.0, 0.0, 1.0, 1.0 + 4.0 * f32::EPSILON, 0.0, 0.0, 1.0 + f32::EPSILON, 1.0];
+        let screen = Screen {
+            squares: true,
+            active: vec![0, 1],
+            centre: vec![0.0; 2],
+            units: vec![1.0; 2],
+            origin: vec![0.0; 2],
+            sizes: 1,
+            mixtures: vec![Compact { peaks: vec![0.0, 0.1], parameters }],
+        };
+        let found = screen.posteriors(array![[2e19, 1.8e19]].view(), &Silent).unwrap();
+        assert_eq!(dense(&found), array![[0.0, 1.0]]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod dispatch;
 pub mod distance;
 pub mod eigen;
 pub mod elementwise;
+pub(crate) mod factor;
 pub mod gemm;
 pub(crate) mod panels;
 pub mod rng;

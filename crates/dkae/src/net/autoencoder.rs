@@ -13,8 +13,9 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMu
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::math::factor::Factor;
 use crate::math::sparse::{Nonzeros, Pass};
-use crate::math::{dense, elementwise, gemm, panels, threads};
+use crate::math::{elementwise, gemm, panels, threads};
 use crate::net::{Activation, Layer};
 use crate::{Error, Result};
 
@@ -325,12 +326,8 @@ fn propagate(
     };
     // Rows pass alone: what a row becomes must not depend on the ones beside it. Codes have no zeros as a rule, which some of them
     // show; a wrong guess changes no bit, since weights are finite.
-    let densest = Pass::Alone.densest();
-    if nonzeros.take(x.slice(s![..;SAMPLE, ..])) <= densest && nonzeros.take(x) <= densest {
-        nonzeros.multiply(x, Pass::Alone, w, of_panels, finish);
-    } else {
-        dense::multiply(x, w, of_panels, finish);
-    }
+    let few = nonzeros.take(x.slice(s![..;SAMPLE, ..])) <= Pass::Alone.densest();
+    Factor::of(x, Pass::Alone, few.then_some(nonzeros)).multiply(w, of_panels, finish);
 }
 
 fn contiguous(row: ArrayViewMut1<'_, f32>) -> &mut [f32] {

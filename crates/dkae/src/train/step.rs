@@ -24,9 +24,10 @@ use super::adam::Adam;
 use super::loss::CodeLoss;
 use crate::kernel::Prior;
 use crate::math::elementwise::{self, AdamStep};
+use crate::math::factor::Factor;
 use crate::math::sparse::{Nonzeros, Pass};
 use crate::math::turn::turn;
-use crate::math::{dense, gemm, panels, threads};
+use crate::math::{gemm, panels, threads};
 use crate::net::{Activation, Architecture, Autoencoder, Layer};
 use crate::{Error, Result};
 
@@ -228,9 +229,9 @@ impl Workspace {
                 // for one.
                 if rectified_below && up.nrows() <= WIDEST_WAITING && self.nonzeros.take(up) <= Pass::Twos.densest() {
                     let of = of.map(|of| of.reversed_axes());
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, up), down.t());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, Pass::Twos, up), down.t());
                 } else if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, down), up.t());
+                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, Pass::Twos, down), up.t());
                 } else {
                     update_by_panels(&step, of, Factor::Dense(down), up.t());
                 }
@@ -363,28 +364,6 @@ fn update<D: Dimension>(step: &AdamStep, of: [ArrayViewMut<f32, D>; 3], differen
     GRADIENT.set(gradient);
 }
 
-/// The left factor of a product by panels.
-enum Factor<'a> {
-    /// What is not zero of it.
-    Nonzeros(&'a Nonzeros, ArrayView2<'a, f32>),
-    /// All of it.
-    Dense(ArrayView2<'a, f32>),
-}
-
-impl Factor<'_> {
-    fn multiply<O: Send>(
-        &self,
-        q: ArrayView2<f32>,
-        of_panels: impl IndexedParallelIterator<Item = O>,
-        finish: impl Fn(&mut O, Range<usize>, ArrayView2<f32>) + Sync,
-    ) {
-        match self {
-            Factor::Nonzeros(found, s) => found.multiply(*s, Pass::Twos, q, of_panels, finish),
-            Factor::Dense(s) => dense::multiply(*s, q, of_panels, finish),
-        }
-    }
-}
-
 /// Adam on weights and their two moments with the gradient `S Q`, by panels of its columns. Rows or columns of the weights are
 /// contiguous. With contiguous columns a panel is one piece of memory, and waits until its gradient is whole: Adam goes through
 /// it faster than through many short rows.
@@ -452,10 +431,8 @@ fn product(
         return general(w, input, output, finish);
     }
     let input = input.slice_move(s![.., ..batch]).reversed_axes();
-    let found = nonzeros.and_then(|room| (room.take(input) <= Pass::Twos.densest()).then_some(&*room));
-    let factor = found.map_or(Factor::Dense(input), |found| Factor::Nonzeros(found, input));
     let of_panels = output.axis_chunks_iter_mut(Axis(0), panels::WIDTH).into_par_iter().enumerate();
-    factor.multiply(w.t(), of_panels, |(panel, output), rows, block| {
+    Factor::of(input, Pass::Twos, nonzeros).multiply(w.t(), of_panels, |(panel, output), rows, block| {
         turn(block.slice(s![.., ..output.nrows()]), output.slice_mut(s![.., rows.clone()]));
         if rows.end == batch {
             finish(*panel * panels::WIDTH, output.view_mut());
