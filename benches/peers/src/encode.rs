@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::environment::Bench;
 use crate::results::Row;
-use crate::turns::{Turns, alternate, timed};
+use crate::turns::{Reply, Turns, alternate, timed};
 use crate::{data, step};
 
 /// The largest difference to the largest value that is still the same in single precision.
@@ -43,11 +43,20 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
     let mut sides = [bench.ours("dkae", "encode", &settings)?, bench.peer("PyTorch", "encode", &theirs)?];
     let replies = alternate(&mut sides, warm_up, rounds)?;
     let mut rows = Vec::new();
-    for (what, work) in [("codes", "encode 60 000 rows"), ("rows", "decode 60 000 codes")] {
-        let file = |settings: &Settings| PathBuf::from(format!("{}-{what}.npy", settings.out));
-        let off = difference(&file(&settings), &file(&theirs), settings.compared)?;
+    for (work, parts) in [
+        ("encode 60 000 rows", &["codes"][..]),
+        ("decode 60 000 codes", &["rows"]),
+        ("encode and decode 60 000 rows", &["codes", "rows"]),
+    ] {
+        let what = parts.join(" and ");
+        let mut off = 0.0f32;
+        for part in parts {
+            let file = |settings: &Settings| PathBuf::from(format!("{}-{part}.npy", settings.out));
+            off = off.max(difference(&file(&settings), &file(&theirs), settings.compared)?);
+        }
         ensure!(off < SAME, "{what} differ by {off:.1e} of the largest");
-        let times = |i: usize| replies[i][warm_up..].iter().map(|r| r.number(what)).collect::<Result<Vec<f64>>>();
+        let time = |reply: &Reply| parts.iter().map(|part| reply.number(part)).sum::<Result<f64>>();
+        let times = |i: usize| replies[i][warm_up..].iter().map(time).collect::<Result<Vec<f64>>>();
         let check = format!("{what} {off:.0e} apart; the peer in chunks of {}", replies[1][0].number("chunk")?);
         rows.push(Row::less(work, "PyTorch, inference mode", "s", &times(0)?, &times(1)?, 1.1, &check));
     }

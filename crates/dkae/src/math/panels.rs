@@ -5,7 +5,7 @@
 //! the next one is copied; the sums of a panel stay in the second-level cache meanwhile, and go to the caller when they are
 //! done: bias and activation, or an optimiser's update, cost no pass over memory of their own. So weights are read once, from
 //! wherever they are, in either layout, and never packed as a whole; of more rows of S than a batch usually has, the
-//! panel is kept for the next 200 of them.
+//! panel is kept for the next 300 of them.
 //!
 //! The order in which a number of R is summed depends on S alone, so its bits do not depend on the number of threads. A panel
 //! is the work of one thread, so that 500 columns keep no more than four of them busy.
@@ -29,8 +29,8 @@ pub(super) const VECTORS: usize = 8;
 pub const WIDTH: usize = VECTORS * LANES;
 /// Rows of a piece of a panel: 28 KB of the 32 that the first-level cache has at least.
 pub(super) const DEPTH: usize = 56;
-/// Rows of R that are made together: the usual batch, whose sums stay in the second-level cache, and no rows beside whole tiles.
-const ROWS: usize = 200;
+/// Rows of R that are made together: more than the usual batch, sums that stay in the second-level cache, no rows beside whole tiles.
+pub const ROWS: usize = 300;
 const _: () = assert!(ROWS.is_multiple_of(super::dense::ROWS));
 
 /// Numbers that fill a vector, and a line of the cache.

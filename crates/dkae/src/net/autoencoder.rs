@@ -25,9 +25,6 @@ const BLOCK: usize = 192;
 /// The largest block in these units for the general product, which packs all weights anew for every block.
 const MOST: usize = 8;
 
-/// Likewise by panels: the block itself should stay in the caches while all weights pass.
-const MOST_BY_PANELS: usize = 2;
-
 /// One row in so many is looked at first for how many of its numbers are zero.
 const SAMPLE: usize = 16;
 
@@ -246,8 +243,11 @@ fn by_blocks(
     f: impl Fn(ArrayView2<f32>, ArrayViewMut2<f32>, &mut Room) + Sync,
 ) -> Array2<f32> {
     let mut out = Array2::zeros((x.nrows(), width));
-    let most = if panels::available() { MOST_BY_PANELS } else { MOST };
-    let rows = BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, most);
+    // By panels a block should stay in the caches while all weights pass.
+    let rows = match panels::available() {
+        true => panels::ROWS,
+        false => BLOCK * x.nrows().div_ceil(BLOCK * threads::count()).clamp(1, MOST),
+    };
     let work = |room: &mut Room, (mut out, x): (ArrayViewMut2<f32>, ArrayView2<f32>)| {
         if panels::available() {
             return f(x, out, room);
