@@ -21,22 +21,27 @@ def prepare(settings):
         return out, time.perf_counter() - begin
 
     @torch.inference_mode()
-    def both(chunk):
-        codes, encode = chunked(network.encode, x, len(layers[-1][0]), chunk)
-        rows, decode = chunked(network.decode, codes, x.shape[1], chunk)
-        return codes, rows, encode, decode
+    def encode(chunk):
+        return chunked(network.encode, x, len(layers[-1][0]), chunk)
 
-    def total(chunk):
-        return sum(both(chunk)[2:])
+    @torch.inference_mode()
+    def decode(codes, chunk):
+        return chunked(network.decode, codes, x.shape[1], chunk)
 
-    # The size of chunks that is best here, after one run to wake everything up.
-    both(CHUNKS[2])
-    best = min(CHUNKS, key=lambda chunk: min(total(chunk) for _ in range(2)))
+    def best(function):
+        return min(CHUNKS, key=lambda chunk: min(function(chunk)[1] for _ in range(2)))
+
+    # The sizes of chunks that are best here, after one run to wake everything up.
+    codes, _ = encode(CHUNKS[2])
+    decode(codes, CHUNKS[2])
+    codes_chunk, rows_chunk = best(encode), best(lambda chunk: decode(codes, chunk))
 
     def turn():
-        codes, rows, encode, decode = both(best)
+        codes, encoding = encode(codes_chunk)
+        rows, decoding = decode(codes, rows_chunk)
         np.save(f"{settings.out}-codes.npy", codes[: settings.compared].numpy())
         np.save(f"{settings.out}-rows.npy", rows[: settings.compared].numpy())
-        return encode + decode, dict(codes=encode, rows=decode, chunk=best)
+        times = dict(codes=encoding, rows=decoding, codes_chunk=codes_chunk, rows_chunk=rows_chunk)
+        return encoding + decoding, times
 
     return turn

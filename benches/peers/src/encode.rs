@@ -55,9 +55,11 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
             off = off.max(difference(&file(&settings), &file(&theirs), settings.compared)?);
         }
         ensure!(off < SAME, "{what} differ by {off:.1e} of the largest");
+        let chunk = |part: &&str| Ok(replies[1][0].number(&format!("{part}_chunk"))?.to_string());
+        let chunks = parts.iter().map(chunk).collect::<Result<Vec<_>>>()?;
         let time = |reply: &Reply| parts.iter().map(|part| reply.number(part)).sum::<Result<f64>>();
         let times = |i: usize| replies[i][warm_up..].iter().map(time).collect::<Result<Vec<f64>>>();
-        let check = format!("{what} {off:.0e} apart; the peer in chunks of {}", replies[1][0].number("chunk")?);
+        let check = format!("{what} {off:.0e} apart; the peer in chunks of {}", chunks.join(" and "));
         rows.push(Row::less(work, "PyTorch, inference mode", "s", &times(0)?, &times(1)?, 1.1, &check));
     }
     Ok(rows)
@@ -68,6 +70,7 @@ fn difference(a: &Path, b: &Path, rows: usize) -> Result<f32> {
     let (a, b) = (data::read(a, rows)?, data::read(b, rows)?);
     ensure!(a.iter().chain(&b).all(|v| v.is_finite()), "some are not finite");
     let largest = |x: &Array2<f32>| x.fold(0.0f32, |m, v| m.max(v.abs()));
+    ensure!(largest(&b) > 0.0, "all of the peer's are zero");
     Ok(largest(&(&a - &b)) / largest(&b))
 }
 

@@ -137,7 +137,6 @@ impl Bench {
     pub fn change(&self, change: impl FnOnce(&mut Results)) -> Result<()> {
         let mut results = results::load(&self.kept())?;
         change(&mut results);
-        results.machine = self.machine.clone();
         results::save(&results, &self.kept())
     }
 

@@ -81,6 +81,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
         ensure!(replies[0][0].value["converged"] != false, "{name}: the search for eigenpairs stopped at its limit");
         let off = ours.iter().zip(&peers).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
         let cosines = cosines(&data::read(&settings.out, drawn.train)?, &data::read(&theirs.out, drawn.train)?);
+        ensure!(cosines.iter().all(|c| c.is_finite()), "{name}: some cosines are not finite");
         let first = cosines[..FIRST].iter().copied().fold(1.0, f64::min);
         ensure!(off < SAME_VALUES, "{name}: eigenvalues differ by {off:.1e}, relatively");
         ensure!(first > SAME_COMPONENTS, "{name}: a cosine of only {first:.5} between the first components");

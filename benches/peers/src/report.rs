@@ -131,7 +131,7 @@ fn tables(results: &Results) -> String {
         let (a_row, step) = (range(|s| 1e6 * s.encode_seconds / s.rows as f64), range(|s| s.step_ms));
         let _ = writeln!(
             out,
-            "\nA row adds {:.0} bytes to the peak beyond its own features (goal: below 8000). Encoding takes {:.0} to {:.0} \
+            "\nA row adds at most {:.0} bytes to the peak beyond its own features, from one size to the next (goal: below 8000). Encoding takes {:.0} to {:.0} \
              microseconds a row (goal: the same for all sizes), a step {:.0} to {:.0} ms (likewise).",
             growth.bytes_a_row, a_row.0, a_row.1, step.0, step.1
         );

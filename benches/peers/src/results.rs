@@ -17,8 +17,6 @@ use crate::turns::Reply;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Results {
-    /// The machine of the last run.
-    pub machine: Machine,
     /// The comparisons by the name of the work.
     pub works: BTreeMap<String, Entry>,
     /// Time and memory as rows grow.

@@ -270,7 +270,7 @@ fn gradients_with_noise_on_the_input_and_the_clean_one_to_reconstruct() {
 /// Rectified units in layers of several panels and a batch of several blocks, against plain products in f64.
 #[test]
 fn gradients_of_wide_layers_and_long_batches_are_those_of_plain_products() {
-    let (k, widths) = (230, [300, 150, 140]);
+    let (k, widths) = (330, [320, 150, 140]);
     let shape = Architecture {
         input: widths[0],
         layers: widths[1..].to_vec(),

@@ -33,7 +33,7 @@ pub struct Kpca {
     /// Whether to subtract the mean in the kernel's space. Default true.
     pub centred: bool,
     /// Megabytes for tiles of the kernel matrix that are kept between products; what does not fit is computed again
-    /// for each of them. 0 keeps nothing. n rows fit whole in a little more than `n^2 / 500 000`: tiles are kept whole.
+    /// for each of them. 0 keeps nothing. n rows fit whole in a little more than `n^2 / 500 000`: a tile is kept or not.
     /// Default 512.
     pub cache_mb: usize,
     /// Residual of an eigenpair relative to its eigenvalue at which it counts as found. Default 1e-3; the f32 products allow
@@ -171,13 +171,13 @@ impl Kpca {
         &self,
         n: usize,
         progress: &dyn Progress,
-        mut apply: impl FnMut(Centred) -> Result<Array2<f64>>,
+        mut apply: impl FnMut(Operand) -> Result<Array2<f64>>,
     ) -> Result<Spectrum> {
         check::components(self.components, n, "the number of rows")?;
         let mut means = None;
         let (what, most) = ("products with the kernel matrix", self.max_sweeps as u64);
         let mut sweep = 0;
-        // Whole vectors of AVX-512 where they add little to the basis: these columns cost the products nothing, and fewer are needed.
+        // Whole vectors of AVX-512 where they add little to the basis: products with tiles take no longer, and fewer of them are needed.
         let least = self.components + eigen::Search::default().spare;
         let whole = least.next_multiple_of(16);
         let spare = if whole - least <= least / 8 { whole } else { least } - self.components;
@@ -187,14 +187,14 @@ impl Kpca {
             let w = if self.centred {
                 // The mean row of K rides along with the first product.
                 let more = usize::from(means.is_none());
-                let mut w = apply(Centred { v, mean: mean(v), more })?;
+                let mut w = apply(Operand { v, mean: Some(mean(v)), more })?;
                 means = means.take().or_else(|| Some(w.column(v.ncols()).to_owned()));
                 w = w.slice_move(s![.., ..v.ncols()]);
                 let mean = mean(w.view());
                 w -= &mean;
                 w
             } else {
-                apply(Centred { v, mean: Array1::zeros(v.ncols()), more: 0 })?
+                apply(Operand { v, mean: None, more: 0 })?
             };
             sweep += 1;
             progress.step(what, most.min(sweep), most);
@@ -218,22 +218,23 @@ impl Kpca {
     }
 }
 
-/// Vectors that the kernel matrix is to be multiplied with: each less its mean, then so many columns of `1 / n`.
-struct Centred<'a> {
+/// Vectors that the kernel matrix is to be multiplied with: each less its mean if there is one, then so many columns of `1 / n`.
+struct Operand<'a> {
     v: ArrayView2<'a, f64>,
-    mean: Array1<f64>,
+    mean: Option<Array1<f64>>,
     more: usize,
 }
 
-impl Centred<'_> {
-    /// A copy of numbers of any kind, the only one that is made.
+impl Operand<'_> {
+    /// The vectors as numbers of any kind: the only copy that is made.
     fn map<T: Clone>(&self, number: impl Fn(f64) -> T) -> Array2<T> {
         let (n, width) = self.v.dim();
         let mut out = Array2::from_elem((n, width + self.more), number(1.0 / n as f64));
-        Zip::from(out.slice_mut(s![.., ..width]))
-            .and(&self.v)
-            .and_broadcast(&self.mean)
-            .for_each(|out, &v, &mean| *out = number(v - mean));
+        let vectors = Zip::from(out.slice_mut(s![.., ..width])).and(&self.v);
+        match &self.mean {
+            Some(mean) => vectors.and_broadcast(mean).for_each(|out, &v, &mean| *out = number(v - mean)),
+            None => vectors.for_each(|out, &v| *out = number(v)),
+        }
         out
     }
 }

@@ -1,4 +1,5 @@
-//! Products of narrow batches with weights, `R = S Q`, where few numbers of S are zero.
+//! Products of narrow batches with weights, and of tiles of a kernel matrix with a few vectors: `R = S Q`, where few numbers of S
+//! are zero.
 //!
 //! A general product packs all of Q before it multiplies, and writes R before anybody can use it. With 200 rows in S that
 //! shows: weights pass through memory once more, and a row or column that is left over from a tile costs as much as a whole
@@ -182,7 +183,7 @@ mod tests {
         let shapes = [
             (1, 1, 1),
             (200, 130, 784),
-            (417, 80, 48),
+            (417, 80, 148),
             (17, 300, 97),
             (209, 257, 49),
             (5, 7, 0),

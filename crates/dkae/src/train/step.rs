@@ -227,13 +227,13 @@ impl Workspace {
                 // Columns of the gradient by what is not zero below the weights, or its rows by what is not zero above. The former
                 // if possible: a panel is whole rows of weights then, of whose gradients each thread needs room
                 // for one.
-                if rectified_below && up.nrows() <= WIDEST_WAITING && self.nonzeros.take(up) <= Pass::Twos.densest() {
-                    let of = of.map(|of| of.reversed_axes());
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, Pass::Twos, up), down.t());
-                } else if rectified_above && self.nonzeros.take(down) <= Pass::Twos.densest() {
-                    update_by_panels(&step, of, Factor::Nonzeros(&self.nonzeros, Pass::Twos, down), up.t());
+                let below = rectified_below && up.nrows() <= WIDEST_WAITING;
+                let below = Factor::of(up, Pass::Twos, below.then_some(&mut self.nonzeros));
+                if let Factor::Nonzeros(..) = below {
+                    update_by_panels(&step, of.map(|of| of.reversed_axes()), below, down.t());
                 } else {
-                    update_by_panels(&step, of, Factor::Dense(down), up.t());
+                    let above = Factor::of(down, Pass::Twos, rectified_above.then_some(&mut self.nonzeros));
+                    update_by_panels(&step, of, above, up.t());
                 }
                 let (enc, dec) = (down.slice(s![.., ..padded]), up.slice(s![.., padded..]));
                 let encoder = [&mut layer.bias, &mut mean.bias, &mut square.bias].map(|of| of.view_mut());
