@@ -19,8 +19,9 @@ use crate::Result;
 use crate::math::{dense, gemm, panels, threads};
 use crate::progress::Progress;
 
-/// Rows per block: a tile of 2 MB, most of which is still in a core's caches at its second use. Smaller ones were slower.
-const BLOCK: usize = 704;
+/// Rows per block: a tile of 2 MB, most of which is still in a core's caches at its second use. Smaller ones were slower. No rows of
+/// it or of its half are beside whole tiles of [`dense`].
+const BLOCK: usize = 700;
 
 /// Computes the kernel between two ranges of rows.
 pub type Tile<'a> = dyn Fn(Range<usize>, Range<usize>, ArrayViewMut2<f32>) -> Result<()> + Sync + 'a;
