@@ -126,9 +126,12 @@ pub(crate) fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
     let lower = if even { below.iter().fold(0.0f32, |a, &b| a.max(b)) } else { 0.0 };
     let median = if even { 0.5 * (upper + f64::from(lower).sqrt()) } else { upper };
     if !(median > 0.0 && median.is_finite()) {
-        return Err(Error::Data(format!(
-            "the median distance between rows is {median}, because most rows are equal or values are huge; give the width as a number"
-        )));
+        // A distance whose square has no f32 may have become 0, too.
+        let huge = rows.rows().into_iter().any(|row| !row.dot(&row).is_finite());
+        return Err(Error::Data(match huge {
+            true => "the median distance between rows is too large for a number of 32 bits; scale the rows".into(),
+            false => "the median distance between rows is 0, because most of them are equal; give the kernel's width as a number".into(),
+        }));
     }
     Ok(median)
 }
@@ -240,7 +243,10 @@ mod tests {
             let message = Rbf { width, seed: 0 }.fit(x.view()).err().unwrap().to_string();
             assert!(message.starts_with("rbf-width"), "{message}");
         }
-        let same = Array2::from_elem((5, 2), 1.0);
-        assert!(Rbf::default().fit(same.view()).err().unwrap().to_string().contains("median"));
+        let huge = x.mapv(|v| v * 1e30);
+        for (x, cause) in [(Array2::from_elem((5, 2), 1.0), "are equal"), (huge, "too large")] {
+            let message = Rbf::default().fit(x.view()).err().unwrap().to_string();
+            assert!(message.contains(cause), "{message}");
+        }
     }
 }

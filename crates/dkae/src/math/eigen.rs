@@ -92,7 +92,8 @@ pub fn leading(
             return Ok(w);
         }
         Err(Error::Numeric(
-            "a product with the matrix is not finite: has the matrix infinite or missing values?".into(),
+            "a product with the matrix is not finite: it has infinite or missing values, or comes from rows whose values are too large and \
+             should be scaled".into(),
         ))
     };
     let width = m.saturating_add(search.spare);
