@@ -130,7 +130,10 @@ pub(crate) fn median_distance(x: ArrayView2<f32>, seed: u64) -> Result<f64> {
         let huge = rows.rows().into_iter().any(|row| !row.dot(&row).is_finite());
         return Err(Error::Data(match huge {
             true => "the median distance between rows is too large for a number of 32 bits; scale the rows".into(),
-            false => "the median distance between rows is 0, because most of them are equal; give the kernel's width as a number".into(),
+            false => {
+                "the median distance between rows is 0, because most of them are equal; give the width as a number"
+                    .into()
+            }
         }));
     }
     Ok(median)
